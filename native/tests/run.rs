@@ -3,9 +3,9 @@
 #[path = "executor/fold.rs"]
 mod fold;
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use thunkscope_core::trace::{EventKind, Log, Replay};
@@ -232,36 +232,25 @@ fn the_watchdog_names_the_suspect() {
 fn ctrl_c_says_how_it_stands_and_cancels() {
     let scratch = Scratch::new("sigint");
     let program = scratch.program(&["add", "sleep(3600000000000)"], &json!({}));
-    let child = command(&[&program, "--mode", "concurrent"])
+    let mut child = command(&[&program, "--mode", "concurrent", "--watchdog", "100ms"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
     let id = child.id().to_string();
-    // Ask again until it has come: the process may not listen yet the first time... a second one
-    // would end it without a summary, so wait until it sleeps in its kernel.
-    let start = Instant::now();
-    while !sleeps(&id) {
-        assert!(start.elapsed() < Duration::from_secs(60), "it never began to sleep");
-        std::thread::sleep(Duration::from_millis(20));
+    // The watchdog tells when the kernel sleeps; a time to wait for it would be too short some day.
+    let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+    let mut before = String::new();
+    while !before.contains("watchdog: entry: thunk 2 `k1` running for") {
+        assert_ne!(errors.read_line(&mut before).expect("text"), 0, "it ended by itself: {before}");
     }
     let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill is there");
     assert!(sent.success());
+    let mut all = before;
+    errors.read_to_string(&mut all).expect("text");
     let output = child.wait_with_output().expect("it ends");
-    let all = said(&output);
+    all += &said(&output);
     assert_eq!(output.status.code(), Some(1), "{all}");
     assert!(all.contains("interrupted: entry: thunk 2 `k1` running for"), "{all}");
     assert!(all.contains("was cancelled"), "{all}");
-}
-
-/// Whether the process has had its threads for a while: its main thread waits, the run has begun.
-#[cfg(target_os = "linux")]
-fn sleeps(id: &str) -> bool {
-    let threads = std::fs::read_dir(format!("/proc/{id}/task")).map_or(0, Iterator::count);
-    if threads < 2 {
-        return false;
-    }
-    // Its program is read and its first thunks are done long before this.
-    std::thread::sleep(Duration::from_millis(500));
-    true
 }

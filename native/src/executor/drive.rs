@@ -286,11 +286,17 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
                     return self.turns_offloaded(lane, p, &mut worker, watch, post);
                 }
                 loop {
-                    let stop = match self.is_plain(p) {
-                        true => self.turns::<W, true>(lane, p, &mut worker, watch, post),
-                        false => self.turns::<W, false>(lane, p, &mut worker, watch, post),
+                    let stop = if !self.is_plain(p) {
+                        self.turns::<W, EVERYTHING>(lane, p, &mut worker, watch, post)
+                    } else if !self.has_pool {
+                        self.turns::<W, PLAIN>(lane, p, &mut worker, watch, post)
+                    } else if !post.meter.has_paid() {
+                        self.turns::<W, WINDOW>(lane, p, &mut worker, watch, post)
+                    } else {
+                        self.turns::<W, EVERYTHING>(lane, p, &mut worker, watch, post)
                     };
                     match stop {
+                        Stop::Look => {}
                         Stop::Begun(Begin::Idle) => return,
                         Stop::Begun(begin) => self.not_executed(p, begin, &mut worker, watch, post),
                         Stop::Special(node) => {
@@ -326,10 +332,9 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
     /// Turns of the worker loop until its queue is empty, or something happens that is rare.
     ///
     /// A function of its own, which has no call but that of the kernel in its path: what a turn
-    /// needs stays in registers. `PLAIN`: there is nothing but thunks that run on this thread, and
-    /// nothing to measure.
+    /// needs stays in registers. `KIND` is one of [`PLAIN`], [`WINDOW`] and [`EVERYTHING`].
     #[inline(never)]
-    fn turns<W: Watch, const PLAIN: bool>(
+    fn turns<W: Watch, const KIND: u8>(
         &self,
         lane: u16,
         p: usize,
@@ -342,15 +347,25 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
         let run = plan.run_over(&state, &session, &self.options.executor);
         let slot = &self.lanes[usize::from(lane)];
         let cancelled = &self.cancelled;
-        let measure = !PLAIN && self.options.measure;
-        let (control_flow, blocking) = (!PLAIN && plan.has_control_flow(), plan.blocking());
+        let everything = const { KIND == EVERYTHING };
+        let measure = everything && self.options.measure;
+        let (control_flow, blocking) = (everything && plan.has_control_flow(), plan.blocking());
         let may_block = |node: NodeId| blocking.get(node as usize).is_some_and(|blocks| *blocks);
+        let window = if KIND == WINDOW { post.meter.window() } else { 0 };
+        let mut left = window;
         let mut local = Borrowed::new(worker);
         loop {
+            if KIND == WINDOW {
+                if left == 0 {
+                    post.meter.ran(window);
+                    return Stop::Look;
+                }
+                left -= 1;
+            }
             watch.lock();
-            let begin = match PLAIN {
-                true => local.value.begin(&run, |_| false, &mut Nobody, watch),
-                false => local.value.begin(&run, may_block, post, watch),
+            let begin = match everything {
+                false => local.value.begin(&run, |_| false, &mut Nobody, watch),
+                true => local.value.begin(&run, may_block, post, watch),
             };
             watch.unlock(post);
             let Begin::Execute(node) = begin else { return Stop::Begun(begin) };
@@ -359,7 +374,7 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
             }
             slot.begins(p, node);
             self.started(p, lane, node, watch);
-            if !PLAIN {
+            if everything {
                 post.meter.thunk();
             }
             if cancelled.load(Relaxed) || control_flow && plan.is_control_flow(node) {
@@ -373,14 +388,20 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
                     local.value.finish(&run, node, Ok(()), watch);
                     watch.unlock(post);
                 }
-                ran => return Stop::Ran(node, ran),
+                ran => {
+                    if KIND == WINDOW {
+                        post.meter.ran(window - left);
+                    }
+                    return Stop::Ran(node, ran);
+                }
             }
         }
     }
 
-    /// Whether turns of this plan need no checks for anything special.
+    /// Whether turns of this plan need no checks for anything special, as long as nothing is split.
     fn is_plain(&self, p: usize) -> bool {
-        !self.has_pool && !self.options.measure && !self.plans[p].has_control_flow()
+        let plan = &self.plans[p];
+        !self.options.measure && !plan.has_control_flow() && (!self.has_pool || plan.blocking().is_empty())
     }
 
     /// A turn in which nothing is run.
@@ -539,7 +560,7 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
     ) -> bool {
         loop {
             let (node, ran) = match self.turns_in_order_well(lane, p, sequential, watch) {
-                Stop::Begun(_) => return true,
+                Stop::Begun(_) | Stop::Look => return true,
                 Stop::Special(node) => (node, self.call(lane, p, node)),
                 Stop::Ran(node, ran) => (node, ran),
             };
@@ -765,8 +786,17 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
     }
 }
 
+/// Turns in which nothing can happen but that thunks run on this thread.
+const PLAIN: u8 = 0;
+/// The same until the meter wants to look: with a pool, as long as no split would pay.
+const WINDOW: u8 = 1;
+/// Turns in which queues are split, blocking thunks posted, control flow entered and times taken.
+const EVERYTHING: u8 = 2;
+
 /// Why the hot part of a loop ended.
 enum Stop {
+    /// The meter has looked, and the loop goes on.
+    Look,
     /// This has begun, and it is not a thunk that should run.
     Begun(Begin),
     /// This thunk has its turn, and is control flow, or the run is cancelled.

@@ -111,6 +111,22 @@ impl Meter {
         self.thunks = self.thunks.wrapping_add(1);
     }
 
+    /// Whether it was found to pay; that holds for the rest of the loop.
+    pub(super) fn has_paid(&self) -> bool {
+        self.pays
+    }
+
+    /// After how many more thunks the clock should be read, at least 1.
+    pub(super) fn window(&self) -> u32 {
+        self.next.saturating_sub(self.thunks).saturating_add(1)
+    }
+
+    /// So many thunks have been run: reads the clock if it is time for it.
+    pub(super) fn ran(&mut self, thunks: u32) {
+        self.thunks = self.thunks.wrapping_add(thunks);
+        self.pays();
+    }
+
     #[inline]
     fn pays(&mut self) -> bool {
         self.pays || (self.thunks > self.next && self.measure())
