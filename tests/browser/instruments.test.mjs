@@ -138,5 +138,5 @@ test('keys of the executor do not stop an instrument', () =>
     await page.keyboard.press('1');
     await page.keyboard.press(']');
     const before = await page.locator('#where').textContent();
-    await page.waitForFunction((before) => document.getElementById('where').textContent !== before, before, { timeout: 5_000 });
+    await page.waitForFunction((before) => document.getElementById('where').textContent !== before, before);
   }));

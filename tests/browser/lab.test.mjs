@@ -14,13 +14,13 @@ test('other options make another run, in the engine', () =>
   lab(async (page, twin) => {
     await page.locator('#split').fill('1');
     await page.keyboard.press('Tab');
-    await twin(/posted|lane 1/, 30);
+    await twin(/posted|lane 1/);
     await page.waitForURL(/split=1/);
     await page.reload();
-    await twin(/posted|lane 1/, 30);
+    await twin(/posted|lane 1/);
     assert.equal(await page.locator('.remark').count(), 0);
     await page.locator('#reset').click();
-    await twin(/^Step 1 of 20/, 30);
+    await twin(/^Step 1 of 20/);
     assert.equal(await page.locator('#split').inputValue(), '8');
   }));
 
@@ -141,7 +141,7 @@ function wide(n) {
 test('a large graph is painted, small parts of it are drawn', () =>
   lab(async (page, twin) => {
     await open(page, file('wide.json', wide(1_500)));
-    await twin(/FIFO: lane 0 runs/, 30);
+    await twin(/FIFO: lane 0 runs/);
     await page.locator('canvas.graph').waitFor({ timeout: 30_000 });
     assert.equal(await page.locator('svg.graph').count(), 0);
     assert.equal((await state(page)).queues.length, 1);

@@ -89,7 +89,7 @@ export async function exhibit(page) {
 export const withExhibit = (options, body) =>
   withPage(options, async (page) => {
     await exhibit(page);
-    const twin = async (expected, seconds = 2) => {
+    const twin = async (expected, seconds = 30) => {
       const matches = typeof expected === 'string' ? (text) => text === expected : (text) => expected.test(text);
       let text;
       for (let tries = 0; tries < seconds * 50; tries++) {

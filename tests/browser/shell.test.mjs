@@ -82,7 +82,7 @@ test('speed is a list and two keys', () =>
     for (let presses = 0; presses < 9; presses++) await page.keyboard.press(']');
     assert.equal(await speed.inputValue(), '5');
     await page.keyboard.press('Space');
-    await twin(/the run is over/, 6);
+    await twin(/the run is over/);
   }));
 
 test('a link opens where it was copied', () =>
