@@ -323,7 +323,7 @@ mod tests {
 
     /// T13, an order inside a pool that I6 asks for: every end belongs to the last open begin.
     #[test]
-    fn t13_scope_depth() {
+    fn ends_belong_to_the_last_open_begin() {
         let run = |faults: Faults| {
             let mut scopes = Scopes::default();
             let begun: Vec<_> = (0..70).map(|_| scopes.begin(faults)).collect();

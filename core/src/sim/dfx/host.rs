@@ -77,6 +77,8 @@ pub(super) struct Keeper {
     pub(super) records: Vec<Kept>,
     /// By pool, by record: where its payload went.
     pub(super) payloads: Vec<Vec<Written>>,
+    /// Payloads that could not be written.
+    pub(super) unwritten: u64,
     /// The payload file.
     pub(super) file: Vec<u8>,
     due: Vec<VecDeque<Vec<Due>>>,
@@ -94,6 +96,7 @@ impl Keeper {
         Self {
             records: vec![Kept::default(); layout.pools.len()],
             payloads: vec![Vec::new(); layout.pools.len()],
+            unwritten: 0,
             file: Vec::new(),
             due: vec![VecDeque::new(); layout.lanes as usize],
             copied: Vec::new(),
@@ -144,6 +147,7 @@ impl<M: WideMemory> Sink<M> for Keeper {
         for (pool, place, offset, bytes) in due.into_iter().filter(|(.., bytes)| *bytes > 0) {
             if self.write_fails > 0 && self.rng.below(self.write_fails) == 0 {
                 fine = false;
+                self.unwritten += 1;
                 continue;
             }
             let physical = offset % arena.size;

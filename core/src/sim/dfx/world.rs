@@ -13,8 +13,8 @@ use super::scenario::{Order, Payloads, Scenario, Workload};
 use super::schedule::Schedule;
 use crate::dfx::record::{Argument, Record, Scopes, gather};
 use crate::dfx::{
-    Disturbed, Engine, Event, HostActor, Layout, Ledger, Oracle, Party, PoolKind, Recorder, Rig, Subsystem,
-    Touched, Verdicts, Write, Written,
+    Disturbed, Engine, Event, HostActor, Layout, Ledger, Oracle, Party, Policy, PoolKind, Recorder, Rig,
+    Subsystem, Touched, Verdicts, Write, Written,
 };
 use crate::diagnostic::Diagnostic;
 use crate::executor::{
@@ -385,8 +385,14 @@ impl<'p> World<'p> {
                 self.blocked_before.get(index).filter(|_| self.scenario.order != Order::Adversarial)
             {
                 let spent = lane.blocked - before;
-                let steps = LANE_STEP * Ticks::from(lane.stops + 2);
-                let most = self.scenario.rules.budget * self.rigs.len() as Ticks + steps;
+                let stops = Ticks::from(lane.stops) + 2;
+                let rules = &self.scenario.rules;
+                let waits = match rules.policy {
+                    // A lane that gives up soon never takes the host for dead: it waits again each time.
+                    Policy::Drop => rules.short_wait * stops,
+                    Policy::GlobalFreeze | Policy::PerLane => rules.budget * self.rigs.len() as Ticks,
+                };
+                let most = waits + LANE_STEP * stops;
                 self.verdicts.judge(16, spent <= most, || {
                     format!("lane {index} spent {spent} ns in waits after the host's death")
                 });
