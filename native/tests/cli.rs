@@ -364,7 +364,7 @@ fn sizes_of_pools_are_told() {
         1,
         &["4 lanes, 72 cores", "dep_gen 1310000 records/s", "50 buffers needed, 4 there (too few)"],
     );
-    check(&["size"], 1, &["5 buffers needed, 4 there (at the edge)", "17.6 MiB", "18.2 MiB"]);
+    check(&["size"], 1, &["5 buffers needed, 4 there (at the edge)", "17.6 MiB", "18.3 MiB"]);
     check(&["size", "--profile", "a5", "--latency", "100"], 0, &["5 lanes, 108 cores", "2 buffers needed"]);
     check(&["size", "--cores", "108"], 2, &["--cores 108: a2a3 has at most 72"]);
     check(&["size", "--profile", "a5", "--lanes", "6"], 2, &["--lanes 6: a5 has at most 5"]);
