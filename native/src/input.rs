@@ -111,9 +111,12 @@ fn read(path: &Path, options: &ReadOptions) -> Result<Imported, Diagnostic> {
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     let about = fs::metadata(path).map_err(|error| unreadable("file", &error))?;
     if !about.is_file() {
-        return Err(Diagnostic::error("FS001", "file", "a regular file")
-            .found("a pipe, a socket or a device")
-            .hint("write it to a file first"));
+        let (found, hint) = if about.is_dir() {
+            ("a directory", "name a file in it")
+        } else {
+            ("a pipe, a socket or a device", "write it to a file first")
+        };
+        return Err(Diagnostic::error("FS001", "file", "a regular file").found(found).hint(hint));
     }
     let too_large = || Diagnostic::error("FS002", "file", format!("at most {MAX_FILE} bytes"));
     if about.len() > MAX_FILE {

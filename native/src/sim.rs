@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Runs the command. Records that are missing, a ledger that does not balance and an invariant that
+/// Runs the command. Records that are missing, payloads that were not written, a ledger that does not balance and an invariant that
 /// is broken are findings.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let overrides = Overrides {
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let document = &simulation.document;
     let printed = if arguments.json { out_json(document) } else { out(&text(&simulation, arguments.ledger)) };
     printed.max(match document.outcome {
-        Ended::Complete if document.is_sound() => Outcome::Fine,
+        Ended::Complete if document.is_sound() && document.payloads_unwritten == 0 => Outcome::Fine,
         _ => Outcome::Finding,
     })
 }
@@ -115,6 +115,9 @@ fn text(simulation: &Simulation, ledger: bool) -> String {
     let _ = writeln!(text, "  records: {written} written, {collected} collected, {missing} missing: {ended}");
     for (cause, n) in &causes.0 {
         let _ = writeln!(text, "    {n} {}", cause.name());
+    }
+    if document.payloads_unwritten > 0 {
+        let _ = writeln!(text, "  payloads: {} could not be written", document.payloads_unwritten);
     }
     for (index, lane) in lanes.iter().enumerate() {
         let what = if index + 1 == lanes.len() { " (orchestrator)" } else { "" };

@@ -188,7 +188,7 @@ impl Argument {
 /// copy where its stride is 1, else element by element. Bytes beyond `memory` are 0.
 pub fn gather(argument: &Argument, element: usize, memory: &[u8], most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let count: u64 = argument.shape.iter().map(|extent| u64::from(*extent)).product();
+    let count = argument.shape.iter().fold(1_u64, |count, extent| count.saturating_mul(u64::from(*extent)));
     let mut index = vec![0_u64; argument.shape.len()];
     let (run, step) = match (argument.shape.last(), argument.strides.last()) {
         (Some(&extent), Some(&1)) => (u64::from(extent), index.len().saturating_sub(1)),
@@ -323,7 +323,7 @@ mod tests {
 
     /// T13, an order inside a pool that I6 asks for: every end belongs to the last open begin.
     #[test]
-    fn t13_scope_depth() {
+    fn ends_belong_to_the_last_open_begin() {
         let run = |faults: Faults| {
             let mut scopes = Scopes::default();
             let begun: Vec<_> = (0..70).map(|_| scopes.begin(faults)).collect();

@@ -28,5 +28,5 @@ pub use log::{DfxLog, Entry, Kind};
 pub use read::{read, scenario};
 pub use report::{Causes, Lane as LaneReport, Report};
 pub use scenario::{Dump, FORMAT, Host, Order, Payloads, Scenario, Synthetic, Workload};
-pub use size::{Sizing, size};
+pub use size::{LATENCY, Sizing, size};
 pub use world::{Outcome, Run, judged, run};

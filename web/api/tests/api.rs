@@ -6,9 +6,10 @@ use thunkscope_api::instruments::Engine;
 use thunkscope_api::{check, dump_check, exhibit, explain, read, sim, simulate};
 use thunkscope_core::exhibit::Exhibit;
 use thunkscope_core::exhibit::protocol::{Answer, Request, Response, What};
+use thunkscope_core::sim::dfx as device;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -167,4 +168,30 @@ fn interleavings_are_searched() {
     assert_eq!(at(&line, "verdict").as_string().as_deref(), Some("broken"));
     assert_eq!(at(&line, "counterexample.property").as_string().as_deref(), Some("worker-cap"));
     check_error(check(&object(r#"{"fault":["hope"]}"#)), "Diagnostic AP002 error options.fault");
+}
+
+/// How many events a second the simulator makes here, its log on and nothing judged. Slow, and a
+/// figure of the machine, so it is run only by name:
+/// `cargo test --release --target wasm32-unknown-unknown -p thunkscope-api --test api -- --ignored --nocapture`.
+#[wasm_bindgen_test]
+#[ignore = "prints figures, compares nothing"]
+fn speed_of_the_simulator() {
+    let scenarios: [(&str, &[u8]); 2] = [
+        ("tight-freeze", include_bytes!("../../../www/scenarios/tight-freeze.json")),
+        ("real-a2a3", include_bytes!("../../../www/scenarios/real-a2a3.json")),
+    ];
+    for (name, text) in scenarios {
+        let mut scenario = device::read(text).expect("a shipped scenario");
+        scenario.iterations = 50;
+        let mut best = 0.0_f64;
+        let mut events = 0;
+        for _ in 0..5 {
+            let start = js_sys::Date::now();
+            events = device::run(&scenario, &device::Synthetic(1)).expect("runs").log.events.len();
+            // Milliseconds, rounded: at least one has gone.
+            best = best.max(events as f64 / (js_sys::Date::now() - start).max(1.0) / 1e3);
+        }
+        assert!(events > 100_000, "{name}: {events} events are too few to time");
+        console_log!("{name}: {events} events, {best:.2} M events/s, the best of 5");
+    }
 }

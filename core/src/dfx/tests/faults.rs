@@ -16,6 +16,7 @@ fn shape(fault: Fault, seed: u64, on: bool) -> Shape {
         | Fault::LostPayloadBlocks
         | Fault::ClearBeforeOpen
         | Fault::FreezeLoadedFirst => shape.subsystems = vec![Subsystem::TensorDump],
+        Fault::ScopeDepth => shape.subsystems = vec![Subsystem::ScopeStats],
         _ => {}
     }
     shape.disturbance = match fault {
@@ -51,6 +52,11 @@ fn check(fault: Fault, expected: &[usize]) {
 
 macro_rules! faults {
     ($($name:ident: $fault:ident breaks $expected:expr,)+) => {
+        /// A fault that nobody added here would not be looked for.
+        #[test]
+        fn every_fault_is_looked_for() {
+            assert_eq!([$(Fault::$fault),+], Fault::ALL);
+        }
         $(#[test] fn $name() { check(Fault::$fault, &$expected); })+
     };
 }
@@ -67,6 +73,7 @@ faults! {
     t10_stamped_count: StampedCount breaks [5],
     t11_ack_before_deliver: AckBeforeDeliver breaks [14],
     t12_done_ring_ignored: DoneRingIgnored breaks [1, 7],
+    t13_scope_depth: ScopeDepth breaks [6],
     t14_stop_while_frozen: StopWhileFrozen breaks [17],
     t15_lost_on_failed_flush: LostOnFailedFlush breaks [5],
     clear_before_open: ClearBeforeOpen breaks [2],

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::host::{Sink, Taken};
+use super::super::record::{MAX_SCOPES, Scopes, View};
 use super::super::*;
 
 use crate::digest::Hasher;
@@ -79,11 +80,16 @@ struct Op {
     rig: usize,
     writer: usize,
     write: Write,
+    /// The record says that a scope begins, or that one ends.
+    scope: Option<bool>,
 }
 
 struct Lane {
     recorders: Vec<Recorder>,
     ops: VecDeque<Op>,
+    scopes: Scopes,
+    /// Scopes that are really open, outermost first.
+    open: Vec<u32>,
     record: Vec<u32>,
     begun: bool,
     /// Waits for a word of a region, at most until.
@@ -98,12 +104,53 @@ struct Lane {
 pub(super) struct Kept {
     /// By pool: the first word of each record, in order.
     pub(super) records: Vec<Vec<u32>>,
+    /// Of scopes, in order.
+    scopes: Vec<Scope>,
     queue: Vec<VecDeque<Vec<(u64, u64, u32)>>>,
     pub(super) wrong_payloads: u32,
     pub(super) payloads: u32,
     fails: Option<(u64, Rng)>,
     arenas: Vec<Arena>,
     drops: bool,
+}
+
+/// What a record says of a scope.
+#[derive(Clone, Copy, Debug)]
+struct Scope {
+    /// Which scope it is; the real records do not say so.
+    id: u32,
+    depth: u16,
+    ends: bool,
+}
+
+impl Scope {
+    /// Where the real record has nothing of interest here.
+    const ID: usize = 4;
+
+    fn write(self, record: &mut [u32]) {
+        record[Self::ID / 4] = self.id;
+        record[72 / 4] = u32::from(self.depth);
+        record[76 / 4] = u32::from(self.ends);
+    }
+
+    fn read(record: &[u32]) -> Self {
+        let view = View(record);
+        Self { id: view.u32(Self::ID), depth: view.u16(72), ends: view.u16(76) != 0 }
+    }
+
+    /// Whether every end in `scopes` belongs to the last begin of its depth. Those that were open
+    /// before the first record have no begin.
+    fn nest(scopes: &[Self]) -> bool {
+        let mut open: [Option<u32>; MAX_SCOPES as usize] = [None; MAX_SCOPES as usize];
+        scopes.iter().all(|scope| {
+            let Some(place) = open.get_mut(usize::from(scope.depth)) else { return false };
+            if scope.ends {
+                place.take().is_none_or(|begun| begun == scope.id)
+            } else {
+                place.replace(scope.id).is_none()
+            }
+        })
+    }
 }
 
 impl Kept {
@@ -124,6 +171,11 @@ impl<M: WideMemory> Sink<M> for Kept {
             let mut word = [0];
             link.read(pool.buffer(taken.buffer).plus(pool.first + slot * pool.record_words), &mut word);
             self.records[taken.pool as usize].push(word[0]);
+            if pool.kind == PoolKind::ScopeStats {
+                let mut record = vec![0; pool.record_words as usize];
+                link.read(pool.buffer(taken.buffer).plus(pool.first + slot * pool.record_words), &mut record);
+                self.scopes.push(Scope::read(&record));
+            }
         }
     }
     fn collect(&mut self, pool: &Pool, taken: &Taken, link: Link<'_, M>) -> u32 {
@@ -246,13 +298,21 @@ impl World {
                         PoolKind::TensorDump => Write::Payload { bytes: 4 * rng.below(20) },
                         _ => Write::Record,
                     };
-                    ops.push_back(Op { rig, writer, write });
+                    let scopes = rigs[rig].layout.pools[pool as usize].kind == PoolKind::ScopeStats;
+                    let scope = scopes.then(|| rng.below(2) == 0);
+                    ops.push_back(Op { rig, writer, write, scope });
                 }
                 for (rig, writer, _) in writers {
-                    ops.push_back(Op { rig, writer, write: Write::Flush });
+                    ops.push_back(Op { rig, writer, write: Write::Flush, scope: None });
                 }
             }
-            Lane { recorders, ops, record: Vec::new(), begun: false, waits: None, stopped: None, spent: 0 }
+            // So many are open before the first record that the deepest ones cannot be recorded.
+            let mut scopes = Scopes::default();
+            let outer = MAX_SCOPES - seed as u32 % 3;
+            (0..outer).for_each(|_| assert!(scopes.begin(shape.rules.faults).is_some()));
+            let open = (0..outer).collect();
+            let (record, begun, waits, stopped, spent) = (Vec::new(), false, None, None, 0);
+            Lane { recorders, ops, scopes, open, record, begun, waits, stopped, spent }
         };
         let lanes = (0..shape.lanes).map(lane).collect();
         let thread =
@@ -409,12 +469,33 @@ impl World {
 
     fn lane_step(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
-        let Some(&Op { rig, writer, write }) = lane.ops.front() else { return };
+        let Some(&Op { rig, writer, write, scope }) = lane.ops.front() else { return };
         let rig_ref = &self.rigs[rig];
         let tap = rig_ref.tap(&self.touched);
         let recorder = &mut lane.recorders[rig];
         let pool = recorder.engine.pools().nth(writer).expect("a writer of the lane") as usize;
         if !lane.begun {
+            let told = match scope {
+                None => None,
+                Some(begins) => {
+                    let (id, depth) = if begins {
+                        // Their numbers go on where those of records begin.
+                        let id = MAX_SCOPES + self.ids;
+                        lane.open.push(id);
+                        (id, lane.scopes.begin(self.shape.rules.faults))
+                    } else {
+                        let id = lane.open.pop().expect("more are open than a lane has writes");
+                        (id, lane.scopes.end())
+                    };
+                    self.ids += 1;
+                    let Some(depth) = depth else {
+                        // Too deep: nothing is recorded.
+                        lane.ops.pop_front();
+                        return;
+                    };
+                    Some(Scope { id, depth: depth as u16, ends: !begins })
+                }
+            };
             lane.begun = true;
             self.oracles[rig].begins(index as u32);
             let slots = if let Write::Chain { slots } = write { slots } else { 1 };
@@ -424,6 +505,9 @@ impl World {
                 lane.record.push(self.ids);
                 let words = rig_ref.layout.pools[pool].record_words as usize;
                 lane.record.resize(lane.record.len() - 1 + words, self.ids);
+            }
+            if let Some(scope) = told {
+                scope.write(&mut lane.record);
             }
             recorder.begin(writer, write);
         }
@@ -522,6 +606,12 @@ impl World {
                 verdicts.judge(5, agrees, || format!("{} records were read: {line:?}", read.len()));
                 let sorted = read.windows(2).all(|pair| pair[0] < pair[1]);
                 verdicts.judge(6, sorted, || format!("pool {} out of order: {read:?}", line.pool));
+                // A begin that is missing would leave its end to another one.
+                let all = line.collected == line.written && !disturbed.entries;
+                if all && rig.layout.pools[line.pool as usize].kind == PoolKind::ScopeStats {
+                    let scopes = &kept.scopes;
+                    verdicts.judge(6, Scope::nest(scopes), || format!("ends of other scopes: {scopes:?}"));
+                }
             }
             verdicts
                 .judge(12, kept.wrong_payloads == 0, || format!("{} wrong payloads", kept.wrong_payloads));

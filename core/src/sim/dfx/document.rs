@@ -136,6 +136,8 @@ pub struct Document {
     pub outcome: Outcome,
     /// Records of all pools.
     pub records: Records,
+    /// Payloads that the host could not write; their records say so by having none.
+    pub payloads_unwritten: u64,
     /// By lane; the last is the orchestrator.
     pub lanes: Vec<Lane>,
     /// Lanes that stopped at a gate at least once.
@@ -222,6 +224,7 @@ impl Document {
             seed: scenario.seed,
             outcome: *outcome,
             records: Records { written, collected, missing, causes: causes.clone() },
+            payloads_unwritten: run.kept.iter().map(|(_, keeper)| keeper.unwritten).sum(),
             lanes: lanes
                 .iter()
                 .map(|lane| Lane {

@@ -41,11 +41,11 @@ pub fn files(scenario: &Scenario, run: &Run) -> Vec<File> {
             .pools
             .iter()
             .zip(&keeper.records)
-            .map(|(pool, words)| PoolRecords {
+            .map(|(pool, kept)| PoolRecords {
                 kind: pool.kind,
                 owner: pool.owner,
                 lane: pool.lane,
-                words: words.clone(),
+                words: kept.whole(pool.record_words as usize),
             })
             .collect();
         Some((pools, &run.ledgers[place], keeper))

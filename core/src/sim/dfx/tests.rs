@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::dfx::{Event, Policy};
+use crate::dfx::{Event, Policy, PoolKind, Profile};
 
 mod claims;
 
@@ -58,7 +58,7 @@ fn nothing_is_lost_and_finish_moves() {
     assert!(largest > 20_000 && largest > 4 * median.max(1), "{:?}", run.report);
     // With buffers to spare there is no such thing.
     let mut roomy = tight("global-freeze");
-    let pools = crate::dfx::PoolKind::ALL
+    let pools = PoolKind::ALL
         .map(|kind| (kind.name().to_owned(), json!({ "records": 512, "buffers": 8, "slots": 4 })));
     roomy["pools"] = serde_json::Value::Object(pools.into_iter().collect());
     roomy["arena_bytes"] = json!(1 << 20);
@@ -172,15 +172,38 @@ fn wrong_files_are_told_where_and_what_is_allowed() {
 
 #[test]
 fn sizes_follow_littles_law() {
-    let profile = crate::dfx::Profile::a2a3();
+    let profile = Profile::a2a3();
     let all = size(&profile, 4, 72, None, 10_000_000).expect("fits");
-    let of = |kind| all.iter().find(|sizing| sizing.kind == kind).expect("is there");
-    let task = of(crate::dfx::PoolKind::AicpuTask);
+    let task = all.iter().find(|sizing| sizing.kind == PoolKind::AicpuTask).expect("is there");
     // 105,000 records a second, 10 ms, 1000 records in a buffer: 1.05 in flight, and one being filled.
-    assert_eq!((task.needed, task.configured, task.bytes), (3, 8, 72 * 8 * 32_064));
-    assert_eq!(of(crate::dfx::PoolKind::TensorDump).bytes, 4 * (8 * 32_832 + (128 << 20)));
+    assert_eq!((task.in_flight, task.needed, task.configured), (2, 3, 8));
+    let most = size(&profile, 4, 72, Some(u64::MAX), u64::MAX).expect("fits");
+    assert!(most.iter().all(|sizing| sizing.needed == u64::MAX), "{most:?}");
     let flood = size(&profile, 4, 72, Some(100_000_000), 50_000_000).expect("fits");
     assert!(flood.iter().all(|sizing| !sizing.suffices()), "nothing suffices for a flood");
+}
+
+/// The capacity audit (dfx spec §5): what it found in flight, what is configured, and memory.
+#[test]
+fn presets_lead_to_the_verdicts_of_the_audit() {
+    #[track_caller]
+    fn check(profile: &Profile, kind: PoolKind, expected: (u64, u32, u64)) {
+        let all = size(profile, profile.max_lanes, profile.max_cores, None, LATENCY).expect("fits");
+        let it = all.iter().find(|sizing| sizing.kind == kind).expect("is there");
+        assert_eq!((it.in_flight, it.configured, it.bytes), expected, "{} {kind}", profile.name);
+    }
+    for (profile, cores, lanes) in [(Profile::a2a3(), 72, 4), (Profile::a5(), 108, 5)] {
+        check(&profile, PoolKind::AicpuTask, (4, 8, cores * 8 * 32_064));
+        check(&profile, PoolKind::AicoreTask, (4, 4, cores * 4 * 32_832));
+        // The audit counts one for each thread; the orchestrator's would never be written, and is not there.
+        check(&profile, PoolKind::SchedPhase, (1, 6, (lanes - 1) * 6 * 1_048_640));
+        check(&profile, PoolKind::OrchPhase, (4, 8, 8 * 524_352));
+        check(&profile, PoolKind::Pmu, (1, 2, cores * 2 * 32_832));
+        check(&profile, PoolKind::DepGen, (49, 4, 4 * 4_784_192));
+        check(&profile, PoolKind::ArgsDump, (6, 8, lanes * 8 * 32_832));
+        check(&profile, PoolKind::TensorDump, (6, 8, lanes * (8 * 32_832 + (128 << 20))));
+        check(&profile, PoolKind::ScopeStats, (1, 4, 4 * 41_024));
+    }
 }
 
 /// The real profiles run at their real sizes: the arenas cost only what is written.

@@ -13,8 +13,8 @@ use super::scenario::{Order, Payloads, Scenario, Workload};
 use super::schedule::Schedule;
 use crate::dfx::record::{Argument, Record, Scopes, gather};
 use crate::dfx::{
-    Disturbed, Engine, Event, HostActor, Layout, Ledger, Oracle, Party, PoolKind, Recorder, Rig, Subsystem,
-    Touched, Verdicts, Write, Written,
+    Disturbed, Engine, Event, HostActor, Layout, Ledger, Oracle, Party, Policy, PoolKind, Recorder, Rig,
+    Subsystem, Touched, Verdicts, Write, Written,
 };
 use crate::diagnostic::Diagnostic;
 use crate::executor::{
@@ -385,8 +385,14 @@ impl<'p> World<'p> {
                 self.blocked_before.get(index).filter(|_| self.scenario.order != Order::Adversarial)
             {
                 let spent = lane.blocked - before;
-                let steps = LANE_STEP * Ticks::from(lane.stops + 2);
-                let most = self.scenario.rules.budget * self.rigs.len() as Ticks + steps;
+                let stops = Ticks::from(lane.stops) + 2;
+                let rules = &self.scenario.rules;
+                let waits = match rules.policy {
+                    // A lane that gives up soon never takes the host for dead: it waits again each time.
+                    Policy::Drop => rules.short_wait * stops,
+                    Policy::GlobalFreeze | Policy::PerLane => rules.budget * self.rigs.len() as Ticks,
+                };
+                let most = waits + LANE_STEP * stops;
                 self.verdicts.judge(16, spent <= most, || {
                     format!("lane {index} spent {spent} ns in waits after the host's death")
                 });
@@ -405,8 +411,8 @@ impl<'p> World<'p> {
         };
         let mut seen = vec![0_u64; self.busy.len()];
         if let Some((pools, records)) = collected(PoolKind::AicpuTask) {
-            for (pool, words) in pools.iter().zip(records).filter(|(p, _)| p.kind == PoolKind::AicpuTask) {
-                for record in words.chunks_exact(8).map(crate::dfx::record::View) {
+            for (pool, kept) in pools.iter().zip(records).filter(|(p, _)| p.kind == PoolKind::AicpuTask) {
+                for record in kept.from(0) {
                     seen[pool.lane as usize] += record.u64(8).saturating_sub(record.u64(0));
                 }
             }
@@ -451,8 +457,13 @@ impl<'p> World<'p> {
 
     /// A record for the pool of that kind and owner; None if its region is off.
     pub(super) fn record(&self, kind: PoolKind, owner: usize, write: Write, words: Vec<u32>) -> Option<Todo> {
-        let &(rig, _, writer) = self.places[kind as usize].get(owner)?;
+        let (rig, writer) = self.place(kind, owner)?;
         Some(Todo::Record { rig, writer, write, words, payload: Vec::new() })
+    }
+
+    /// The region of a pool, and its number among its lane's.
+    fn place(&self, kind: PoolKind, owner: usize) -> Option<(usize, usize)> {
+        self.places[kind as usize].get(owner).map(|&(rig, _, writer)| (rig, writer))
     }
 
     fn has(&self, subsystem: Subsystem) -> bool {
@@ -1109,7 +1120,7 @@ impl<'p> World<'p> {
                 continue;
             }
             let size = used.slice.size.min(u64::from(u32::MAX));
-            let argument = Argument {
+            let mut argument = Argument {
                 task: self.task(node),
                 role: u8::from(writes),
                 stage: u8::from(after),
@@ -1128,15 +1139,17 @@ impl<'p> World<'p> {
             if dumped {
                 let kept = size.min(self.scenario.dump.most);
                 let memory = self.payloads.bytes(thunk, place, after, kept as usize);
-                let payload = gather(&Argument { start: 0, ..argument.clone() }, 1, &memory, kept as usize);
-                let record = argument.record().u8(17, u8::from(kept < size)).u64(64, used.slice.offset);
+                let record = argument.record().u8(17, u8::from(kept < size));
+                // What `bytes` gives begins at the argument's first element.
+                argument.start = 0;
+                let payload = gather(&argument, 1, &memory, kept as usize);
                 let write = Write::Payload { bytes: kept };
-                let due = self.record(PoolKind::TensorDump, index, write, record.words());
-                todo.extend(due.map(|due| match due {
-                    Todo::Record { rig, writer, write, words, .. } => {
-                        Todo::Record { rig, writer, write, words, payload }
-                    }
-                    other => other,
+                todo.extend(self.place(PoolKind::TensorDump, index).map(|(rig, writer)| Todo::Record {
+                    rig,
+                    writer,
+                    write,
+                    words: record.words(),
+                    payload,
                 }));
             }
         }
@@ -1151,23 +1164,29 @@ const MOST_LOOKS: u64 = 64;
 const HORIZON: Ticks = 1_000_000;
 
 /// Writes bytes from byte `skip` of `start` on; the bytes around them stay.
-fn write_bytes(mem: &impl WideMemory, start: Word, skip: usize, bytes: &[u8]) {
-    if bytes.is_empty() {
-        return;
-    }
-    let n = (skip + bytes.len()).div_ceil(4);
-    let edge = |word: usize| {
-        let mut edge = [0];
-        mem.read_range(start.plus(word as u32), &mut edge);
-        edge[0].to_le_bytes()
+fn write_bytes(mem: &impl WideMemory, mut start: Word, skip: usize, mut bytes: &[u8]) {
+    let part = |word: Word, from: usize, bytes: &[u8]| {
+        let mut held = [0];
+        mem.read_range(word, &mut held);
+        let mut held = held[0].to_le_bytes();
+        held[from..from + bytes.len()].copy_from_slice(bytes);
+        mem.write_range(word, &[u32::from_le_bytes(held)]);
     };
-    let mut raw = Vec::with_capacity(4 * n);
-    raw.extend_from_slice(&edge(0)[..skip]);
-    raw.extend_from_slice(bytes);
-    raw.extend_from_slice(&edge(n - 1)[(skip + bytes.len() - 1) % 4 + 1..]);
-    let words: Vec<u32> =
-        raw.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
-    mem.write_range(start, &words);
+    if skip > 0 {
+        let (head, rest) = bytes.split_at(bytes.len().min(4 - skip));
+        part(start, skip, head);
+        (start, bytes) = (start.plus(1), rest);
+    }
+    let (whole, tail) = bytes.as_chunks::<4>();
+    for chunk in whole.chunks(64) {
+        let mut words = [0; 64];
+        words.iter_mut().zip(chunk).for_each(|(word, raw)| *word = u32::from_le_bytes(*raw));
+        mem.write_range(start, &words[..chunk.len()]);
+        start = start.plus(chunk.len() as u32);
+    }
+    if !tail.is_empty() {
+        part(start, 0, tail);
+    }
 }
 
 #[cfg(test)]
