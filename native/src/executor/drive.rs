@@ -288,10 +288,8 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
                 loop {
                     let stop = if !self.is_plain(p) {
                         self.turns::<W, EVERYTHING>(lane, p, &mut worker, watch, post)
-                    } else if !self.has_pool {
-                        self.turns::<W, PLAIN>(lane, p, &mut worker, watch, post)
-                    } else if !post.meter.has_paid() {
-                        self.turns::<W, WINDOW>(lane, p, &mut worker, watch, post)
+                    } else if !self.has_pool || !post.meter.has_paid() {
+                        self.turns::<W, LEAN>(lane, p, &mut worker, watch, post)
                     } else {
                         self.turns::<W, EVERYTHING>(lane, p, &mut worker, watch, post)
                     };
@@ -332,7 +330,7 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
     /// Turns of the worker loop until its queue is empty, or something happens that is rare.
     ///
     /// A function of its own, which has no call but that of the kernel in its path: what a turn
-    /// needs stays in registers. `KIND` is one of [`PLAIN`], [`WINDOW`] and [`EVERYTHING`].
+    /// needs stays in registers. `KIND` is [`LEAN`] or [`EVERYTHING`].
     #[inline(never)]
     fn turns<W: Watch, const KIND: u8>(
         &self,
@@ -351,11 +349,12 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
         let measure = everything && self.options.measure;
         let (control_flow, blocking) = (everything && plan.has_control_flow(), plan.blocking());
         let may_block = |node: NodeId| blocking.get(node as usize).is_some_and(|blocks| *blocks);
-        let window = if KIND == WINDOW { post.meter.window() } else { 0 };
+        // Alone or with a pool, lean turns are the same code: two threads cannot be slower a turn.
+        let window = if self.has_pool { post.meter.window() } else { u32::MAX };
         let mut left = window;
         let mut local = Borrowed::new(worker);
         loop {
-            if KIND == WINDOW {
+            if !everything {
                 if left == 0 {
                     post.meter.ran(window);
                     return Stop::Look;
@@ -389,7 +388,7 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
                     watch.unlock(post);
                 }
                 ran => {
-                    if KIND == WINDOW {
+                    if !everything {
                         post.meter.ran(window - left);
                     }
                     return Stop::Ran(node, ran);
@@ -786,12 +785,11 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
     }
 }
 
-/// Turns in which nothing can happen but that thunks run on this thread.
-const PLAIN: u8 = 0;
-/// The same until the meter wants to look: with a pool, as long as no split would pay.
-const WINDOW: u8 = 1;
+/// Turns in which nothing can happen but that thunks run on this thread, until the meter wants to
+/// look: without a pool, and with one as long as no split would pay.
+const LEAN: u8 = 0;
 /// Turns in which queues are split, blocking thunks posted, control flow entered and times taken.
-const EVERYTHING: u8 = 2;
+const EVERYTHING: u8 = 1;
 
 /// Why the hot part of a loop ended.
 enum Stop {

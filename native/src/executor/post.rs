@@ -90,19 +90,24 @@ pub(super) struct Meter {
     /// Thunks after which the clock is read.
     next: u32,
     since: Option<Instant>,
+    /// How long this window is to take, in ns.
+    aim: u64,
     /// Windows in a row in which it paid: one may be an interruption.
     good: u32,
 }
 
-/// Shortest time of a window, in ns: reading the clock takes some 25.
+/// Shortest time of a window, in ns: looking takes some hundreds, the clock alone some 25 to 50.
 const WINDOW_NS: u64 = 2_000;
+/// Longest aim, in ns: what looking costs where nothing pays. Windows are counted in thunks, so
+/// this is also how late it is noticed that thunks became longer.
+const MAX_WINDOW_NS: u64 = 16_000;
 /// Average time of a thunk from which on a split pays, in ns.
 const PAYS_NS: u64 = 64;
 
 impl Meter {
     /// `always`: do not measure, hand over whenever the rule says so.
     pub(super) fn new(always: bool) -> Self {
-        Self { pays: always, thunks: 0, next: 0, since: None, good: 0 }
+        Self { pays: always, thunks: 0, next: 0, since: None, aim: WINDOW_NS, good: 0 }
     }
 
     /// A thunk has been run.
@@ -145,9 +150,14 @@ impl Meter {
             self.next = 2 * self.thunks;
             return false;
         }
-        self.good = if ns / u64::from(self.thunks.max(1)) >= PAYS_NS { self.good + 1 } else { 0 };
+        if ns / u64::from(self.thunks.max(1)) >= PAYS_NS {
+            (self.good, self.aim) = (self.good + 1, WINDOW_NS);
+        } else {
+            (self.good, self.aim) = (0, (2 * self.aim).min(MAX_WINDOW_NS));
+        }
         self.pays = self.good >= 2;
-        (self.since, self.next, self.thunks) = (Some(now), self.thunks.clamp(1, 1 << 20) - 1, 0);
+        let thunks = u64::from(self.thunks).saturating_mul(self.aim) / ns;
+        (self.since, self.next, self.thunks) = (Some(now), thunks.clamp(1, 1 << 20) as u32 - 1, 0);
         self.pays
     }
 }

@@ -1,6 +1,6 @@
 //! The executor against its peers, in turns. What the tables mean is said in `docs/performance.md`.
 //!
-//! `cargo bench -p thunkscope-peers --bench executor [-- bars|full|xla|instructions]`
+//! `cargo bench -p thunkscope-peers --bench executor [-- bars|two|full|xla|instructions]`
 #![forbid(unsafe_code)]
 
 mod contestants;
@@ -33,6 +33,8 @@ fn main() {
     let spins = spins_per_microsecond();
     if is("full") {
         full(spins);
+    } else if is("two") {
+        two_threads(spins);
     } else if is("xla") {
         xla::run();
     } else if is("instructions") {
@@ -111,6 +113,11 @@ fn bars(spins: f64) {
             );
         }
     }
+    two_threads(spins);
+}
+
+/// Two threads against one.
+fn two_threads(spins: f64) {
     println!("\nTwo threads, FIFO: µs per run (least), against one thread in the same turns.\n");
     println!("| shape | tasks | body | one thread | two threads | times as fast | bar |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | --- |");
