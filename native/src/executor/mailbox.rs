@@ -35,8 +35,9 @@ struct Queue {
     closed: bool,
 }
 
-/// Looks at the queue before a thread parks: some microseconds, what a wake-up costs.
-const SPINS: u32 = 400;
+/// Looks at the queue before a thread parks: some tens of microseconds, what a wake-up costs on a
+/// virtual machine.
+const SPINS: u32 = 2_000;
 
 impl Mailbox {
     pub(super) fn reserve(&self, items: usize) {
