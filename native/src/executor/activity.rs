@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 #[derive(Default)]
 pub struct World {
     active: AtomicUsize,
+    /// Runs that somebody waits for.
+    runs: AtomicUsize,
     stalled: AtomicBool,
     members: Mutex<Vec<Weak<dyn Member>>>,
     hooks: Mutex<Vec<Hook>>,
@@ -50,6 +52,22 @@ impl World {
     pub(crate) fn deactivate(&self) {
         if self.active.fetch_sub(1, AcqRel) == 1 {
             self.quiet();
+        }
+    }
+
+    /// A run begins; whoever waits for it counts as active.
+    pub(super) fn enter_run(&self) {
+        self.runs.fetch_add(1, AcqRel);
+        self.activate();
+    }
+
+    /// It is over. With the last one there is nobody left who could wait in vain, so nothing needs
+    /// to be noticed, and no thread that sleeps is woken.
+    pub(super) fn leave_run(&self) {
+        if self.runs.fetch_sub(1, AcqRel) == 1 {
+            self.active.fetch_sub(1, AcqRel);
+        } else {
+            self.deactivate();
         }
     }
 

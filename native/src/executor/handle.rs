@@ -397,14 +397,14 @@ struct Active<'w>(&'w World);
 
 impl<'w> Active<'w> {
     fn new(world: &'w World) -> Self {
-        world.activate();
+        world.enter_run();
         Self(world)
     }
 }
 
 impl Drop for Active<'_> {
     fn drop(&mut self) {
-        self.0.deactivate();
+        self.0.leave_run();
     }
 }
 
