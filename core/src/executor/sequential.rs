@@ -1,5 +1,7 @@
 //! The sequential path: thunks in program order on one thread, the first error ends it.
 
+use std::ops::Range;
+
 use super::Failure;
 use crate::graph::NodeId;
 
@@ -24,6 +26,20 @@ impl Sequential {
     #[inline]
     pub fn next(&self) -> Option<NodeId> {
         (self.failure.is_none() && self.next < self.thunks).then_some(self.next)
+    }
+
+    /// The thunks that are left, for a loop over those that complete well one after the other. It
+    /// says with [`reach`](Self::reach) how far it came, before anything else is asked.
+    #[inline]
+    pub fn ahead(&self) -> Range<NodeId> {
+        self.next..if self.failure.is_none() { self.thunks } else { self.next }
+    }
+
+    /// All thunks before `node` have completed well.
+    #[inline]
+    pub fn reach(&mut self, node: NodeId) {
+        debug_assert!(self.ahead().start <= node && node <= self.thunks);
+        self.next = node;
     }
 
     /// The current thunk has completed.
@@ -54,5 +70,15 @@ mod tests {
         run.finish(Err(Failure { node: 1 }));
         assert_eq!((run.next(), run.failure()), (None, Some(Failure { node: 1 })));
         assert_eq!(Sequential::new(0).next(), None);
+    }
+
+    #[test]
+    fn a_loop_over_what_is_ahead_says_how_far_it_came() {
+        let mut run = Sequential::new(4);
+        assert_eq!(run.ahead(), 0..4);
+        run.reach(2);
+        assert_eq!((run.next(), run.ahead()), (Some(2), 2..4));
+        run.finish(Err(Failure { node: 2 }));
+        assert_eq!(run.ahead(), 2..2, "nothing runs after a failure");
     }
 }

@@ -11,13 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// completion threads, completers in foreign hands. At zero nothing will ever happen again.
 #[derive(Default)]
 pub struct World {
+    /// What is active, and above [`RUN`] the runs that somebody waits for.
     active: AtomicUsize,
-    /// Runs that somebody waits for.
-    runs: AtomicUsize,
     stalled: AtomicBool,
     members: Mutex<Vec<Weak<dyn Member>>>,
     hooks: Mutex<Vec<Hook>>,
 }
+
+/// One run, in the upper half of the count.
+const RUN: usize = 1 << (usize::BITS / 2);
 
 type Hook = Arc<dyn Fn() -> bool + Send + Sync>;
 
@@ -50,24 +52,22 @@ impl World {
 
     /// It moves no longer.
     pub(crate) fn deactivate(&self) {
-        if self.active.fetch_sub(1, AcqRel) == 1 {
+        if self.active.fetch_sub(1, AcqRel) % RUN == 1 {
             self.quiet();
         }
     }
 
     /// A run begins; whoever waits for it counts as active.
     pub(super) fn enter_run(&self) {
-        self.runs.fetch_add(1, AcqRel);
-        self.activate();
+        self.active.fetch_add(RUN + 1, AcqRel);
     }
 
     /// It is over. With the last one there is nobody left who could wait in vain, so nothing needs
     /// to be noticed, and no thread that sleeps is woken.
     pub(super) fn leave_run(&self) {
-        if self.runs.fetch_sub(1, AcqRel) == 1 {
-            self.active.fetch_sub(1, AcqRel);
-        } else {
-            self.deactivate();
+        let before = self.active.fetch_sub(RUN + 1, AcqRel);
+        if before % RUN == 1 && before / RUN > 1 {
+            self.quiet();
         }
     }
 
@@ -97,6 +97,7 @@ impl World {
 
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "World {{ active: {} }}", self.active.load(Acquire))
+        let active = self.active.load(Acquire);
+        write!(f, "World {{ active: {}, runs: {} }}", active % RUN, active / RUN)
     }
 }

@@ -592,19 +592,24 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Shared<Q, T> {
         let slot = &self.lanes[usize::from(lane)];
         let cancelled = &self.cancelled;
         let control_flow = plan.has_control_flow();
-        let mut local = Borrowed::new(sequential);
-        let (end, stop) = loop {
-            let Some(node) = local.value.next() else { break (plan.graph.len(), Stop::Begun(Begin::Idle)) };
-            slot.begins(p, node);
-            self.started(p, lane, node, watch);
-            if cancelled.load(Relaxed) || control_flow && plan.is_control_flow(node) {
-                break (node, Stop::Special(node));
+        // A kernel that panics leaves `sequential` where it was: its failure ends the run anyway.
+        let ahead = sequential.ahead();
+        let (end, stop) = 'turns: {
+            let end = ahead.end;
+            for node in ahead {
+                slot.begins(p, node);
+                self.started(p, lane, node, watch);
+                if cancelled.load(Relaxed) || control_flow && plan.is_control_flow(node) {
+                    break 'turns (node, Stop::Special(node));
+                }
+                match self.thunks.run(&Call { plan: p, node, lane, driver: self }) {
+                    Ran::Done(Ok(())) if !W::ON => {}
+                    ran => break 'turns (node, Stop::Ran(node, ran)),
+                }
             }
-            match self.thunks.run(&Call { plan: p, node, lane, driver: self }) {
-                Ran::Done(Ok(())) if !W::ON => local.value.finish(Ok(())),
-                ran => break (node, Stop::Ran(node, ran)),
-            }
+            (end, Stop::Begun(Begin::Idle))
         };
+        sequential.reach(end);
         // Meanwhile whoever looks takes the thunk before the one that runs: a store less per thunk.
         if let Some(last) = end.checked_sub(1) {
             slot.completes(p, last);

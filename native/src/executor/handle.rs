@@ -420,7 +420,9 @@ impl<Q: ReadyQueue + Send + 'static, T: Thunks> Engine for Shared<Q, T> {
             self.session.leave();
         }
         self.places.forget();
-        self.cores.reset();
+        if self.cores.any() {
+            self.cores.reset();
+        }
         for plan in &self.plans {
             plan.active.store(false, Relaxed);
         }
