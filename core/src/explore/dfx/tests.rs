@@ -226,6 +226,61 @@ fn scenarios_are_checked() {
     assert_eq!(code(Scenario { slots: 3, ..new() }), at("slots"));
     assert_eq!(code(Scenario { ready: 1, ..new() }), at("ready"));
     assert_eq!(code(Scenario { shards: 2, ..new() }), at("shards"));
-    let weak = code(Scenario { memory: Order::Ra, ..new() });
+    let weak = code(Scenario { memory: Order::Ra, transport: Way::Shadow, ..new() });
     assert_eq!(weak, ("CK006".to_owned(), "1 x 1 x 1".to_owned()));
+}
+
+fn weak(scenario: Scenario) -> Scenario {
+    Scenario { memory: Order::Ra, ..scenario }
+}
+
+/// Release and acquire are enough: flags alone, a lane with each kind of script, and the smallest
+/// world with an acknowledgement to a lane.
+#[test]
+fn release_and_acquire_are_enough() {
+    let scenarios = [
+        barrier(1, 1),
+        Scenario { crash: true, ..barrier(1, 1) },
+        crashing(1, 1, 1),
+        Scenario { dry: true, peer_gate: PeerGate::SlotFirst, ..crashing(1, 1, 1) },
+        Scenario { crash: false, ..crashing(1, 1, 2) },
+        core(1, 2, 1),
+        Scenario { crash: false, ..payloads(2) },
+    ];
+    for scenario in scenarios {
+        let report = report(&weak(scenario.clone()), true);
+        assert_eq!(report.verdict, Verdict::Clean, "{}", scenario.summary());
+    }
+}
+
+/// Without its release, or without its acquire, the ordering of a flag is missed.
+#[track_caller]
+fn check_weakened(name: &str, scenario: Scenario, expected: Property, what: &str) {
+    let weaken = name.parse().expect("an ordering");
+    let under = |memory| Scenario { weakened: vec![weaken], memory, ..scenario.clone() };
+    assert_eq!(report(&under(Order::Sc), true).verdict, Verdict::Clean, "{name} under sc");
+    let Verdict::Broken(found) = report(&under(Order::Ra), true).verdict else {
+        panic!("{name} is not found")
+    };
+    assert_eq!((found.property, &*found.what), (expected.name(), what), "{name}");
+}
+
+#[test]
+#[ignore]
+fn zz_matrix() {
+    let worlds = [barrier(1, 1), Scenario { crash: false, ..crashing(1, 1, 2) }, crashing(1, 1, 1), Scenario { crash: false, ..payloads(2) }];
+    for world in &worlds {
+        let at = std::time::Instant::now();
+        let r = report(&weak(world.clone()), true);
+        println!("{} {:?} {} {} {} {:?}", world.summary(), matches!(r.verdict, Verdict::Clean), r.states, r.transitions, r.bytes, at.elapsed());
+        if let Verdict::Broken(f) = &r.verdict { println!("{} {}", f.property, f.what); for e in &f.log.events { println!("{e:?}"); } }
+    }
+    for weaken in Weaken::all() {
+        for (n, world) in worlds.iter().enumerate() {
+            let limits = Limits { reduction: true, ..Limits::default() };
+            let s = Scenario { weakened: vec![weaken], ..weak(world.clone()) };
+            let r = crate::explore::Search::new(Transport::new(&s, true).expect("x"), limits).finish();
+            match r.verdict { Verdict::Broken(f) => println!("{weaken} {n} {} {}", f.property, f.what), v => println!("{weaken} {n} {v:?}") }
+        }
+    }
 }
