@@ -125,7 +125,9 @@ fn panel(asked: &Fields, fields: Vec<Field>, told: Vec<Diagnostic>, sweep: &Swee
     let totals = sweep.totals();
     // Groups of the transport are named so.
     let of_transport = match asked.get("scenarios").unwrap_or_default() {
-        "" => asked.get("fault").is_some_and(|fault| matches!(fault.parse(), Ok(Fault::Dfx(_) | Fault::Weaken(_)))),
+        "" => asked
+            .get("fault")
+            .is_some_and(|fault| matches!(fault.parse(), Ok(Fault::Dfx(_) | Fault::Weaken(_)))),
         name => name.starts_with("dfx"),
     };
     let count = |name: &str, n: u64| (Mark::Plain, name.to_owned(), n.to_string());

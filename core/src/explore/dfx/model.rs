@@ -13,8 +13,8 @@ use crate::dfx::host::{
     Account, Collector, Drain, HostLayout, PayloadWriter, Replenish, Sink, Site, Taken as InHand, seed,
 };
 use crate::dfx::{
-    Arena, ENTRY_BYTES, Books, Done, Engine, Event, Fault, Layout, Link, Owner, Pool, Recorder, Rules, Task, Transport as Way,
-    Write, Written,
+    Arena, Books, Done, ENTRY_BYTES, Engine, Event, Fault, Layout, Link, Owner, Pool, Recorder, Rules, Task,
+    Transport as Way, Write, Written,
 };
 use crate::diagnostic::Diagnostic;
 use crate::explore::memory::Order;
@@ -1420,7 +1420,11 @@ fn kinds(layout: &Layout, host: &HostLayout, total: u32) -> (Vec<Kind>, Vec<u32>
     }
     for (index, (_, ring)) in rings.iter().enumerate() {
         for slot in 0..(ring.words() - 2) / ring.width {
-            place(at(ring.slots) + slot * ring.width, ring.width, format!("slot {slot} of the host's ring {index}"));
+            place(
+                at(ring.slots) + slot * ring.width,
+                ring.width,
+                format!("slot {slot} of the host's ring {index}"),
+            );
         }
     }
     (kinds, flags, names)
