@@ -453,21 +453,22 @@ impl Engine {
 
     /// Puts to rest what it will not read again, and counts releases from `generations` (push, pop):
     /// two states that differ in this alone are one to a search. A lane asks only whether there was
-    /// another release, and those that were never come back. Its present wait begins at 0; true if
-    /// it is over or has begun at another time.
+    /// another release, and those that were never come back. Without `generations`, releases are counted
+    /// as ever. Its present wait begins at 0; true if it is over or has begun at another time.
     #[cfg(feature = "explore")]
-    pub(crate) fn forget(&mut self, generations: [u32; 2]) -> bool {
+    pub(crate) fn forget(&mut self, generations: Option<[u32; 2]>) -> bool {
         let since = |generation: &mut u32, now: u32| {
             *generation = if *generation == now { 0 } else { u32::MAX };
         };
         let fresh = self.machine.at == At::Idle || self.machine.start != 0;
         self.machine.start = 0;
-        match &mut self.machine.at {
-            At::Idle => self.machine = Machine::IDLE,
-            At::PushFreeze { generation } => since(generation, generations[0]),
-            At::PopFreeze { generation } | At::ArenaParked { generation: Some(generation) } => {
-                since(generation, generations[1]);
-            }
+        match (&mut self.machine.at, generations) {
+            (At::Idle, _) => self.machine = Machine::IDLE,
+            (At::PushFreeze { generation }, Some([now, _])) => since(generation, now),
+            (
+                At::PopFreeze { generation } | At::ArenaParked { generation: Some(generation) },
+                Some([_, now]),
+            ) => since(generation, now),
             _ => {}
         }
         if !matches!(self.machine.at, At::Watermark | At::Tail) {

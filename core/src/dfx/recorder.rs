@@ -80,7 +80,7 @@ impl Recorder {
 
     /// Puts to rest what belongs to a write that has ended: see [`Engine::forget`].
     #[cfg(feature = "explore")]
-    pub(crate) fn forget(&mut self, generations: [u32; 2], busy: bool) -> bool {
+    pub(crate) fn forget(&mut self, generations: Option<[u32; 2]>, busy: bool) -> bool {
         if !busy {
             (self.writer, self.write, self.stage) = (0, Write::Flush, Stage::Try);
         }

@@ -36,6 +36,8 @@ pub enum Fault {
     Executor(executor::Fault),
     /// Of the transport.
     Dfx(crate::dfx::Fault),
+    /// Of an ordering of the transport.
+    Weaken(dfx::Weaken),
 }
 
 /// A property of either.
@@ -48,30 +50,31 @@ pub enum Property {
 }
 
 macro_rules! either {
-    ($type:ident, $executor:ty, $dfx:ty) => {
+    ($type:ident, $first:ident: $executor:ty, $($other:ident: $of:ty),+) => {
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    Self::Executor(of) => of.fmt(f),
-                    Self::Dfx(of) => of.fmt(f),
+                    Self::$first(of) => of.fmt(f),
+                    $(Self::$other(of) => of.fmt(f),)+
                 }
             }
         }
         impl FromStr for $type {
             type Err = String;
             fn from_str(text: &str) -> Result<Self, String> {
-                let dfx = |error| {
-                    let of = <$dfx>::from_str(text).map(Self::Dfx);
+                let found = <$executor>::from_str(text).map(Self::$first);
+                $(let found = found.or_else(|error| {
+                    let of = <$of>::from_str(text).map(Self::$other);
                     of.map_err(|more| format!("{error}; for the transport: {more}"))
-                };
-                <$executor>::from_str(text).map(Self::Executor).or_else(dfx)
+                });)+
+                found
             }
         }
     };
 }
 
-either!(Fault, executor::Fault, crate::dfx::Fault);
-either!(Property, executor::Property, dfx::Property);
+either!(Fault, Executor: executor::Fault, Dfx: crate::dfx::Fault, Weaken: dfx::Weaken);
+either!(Property, Executor: executor::Property, Dfx: dfx::Property);
 
 impl Property {
     /// What it says, in one sentence.
@@ -112,9 +115,12 @@ impl Scenario {
             Self::Dfx(scenario) => {
                 let fault = |fault: &Fault| if let Fault::Dfx(of) = fault { Some(*of) } else { None };
                 let of = |of: &Property| if let Property::Dfx(of) = of { Some(*of) } else { None };
+                let weaken = |fault: &Fault| if let Fault::Weaken(of) = fault { Some(*of) } else { None };
                 scenario.faults = faults.iter().filter_map(fault).collect();
+                scenario.weakened = faults.iter().filter_map(weaken).collect();
                 scenario.properties = properties.iter().filter_map(of).collect();
-                (!scenario.faults.is_empty(), !scenario.properties.is_empty())
+                let faulty = !scenario.faults.is_empty() || !scenario.weakened.is_empty();
+                (faulty, !scenario.properties.is_empty())
             }
         };
         (faulty || faults.is_empty()) && looked_at

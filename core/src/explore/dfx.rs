@@ -31,6 +31,8 @@ mod model;
 mod property;
 mod scenario;
 mod standard;
+mod weak;
+mod weaken;
 
 #[cfg(test)]
 mod tests;
@@ -38,12 +40,13 @@ mod tests;
 pub use property::Property;
 pub use scenario::{MAX_BUFFERS, MAX_LANES, MAX_RECORDS, Scenario, Script};
 
+pub use weaken::{Role, Weaken};
+
 pub(super) use standard::standard;
 
 use model::Transport;
 
 use super::check::Searching;
-use super::memory::Order;
 use super::{Limits, Search};
 use crate::diagnostic::Diagnostic;
 
@@ -52,9 +55,5 @@ use crate::diagnostic::Diagnostic;
 /// # Errors
 /// `CK005` for a size out of its range, `CK006` for a memory that the transport is not explored on.
 pub(super) fn search(scenario: &Scenario, limits: Limits) -> Result<Box<dyn Searching>, Diagnostic> {
-    if scenario.memory != Order::Sc {
-        let error = Diagnostic::error("CK006", scenario.name.clone(), "memory sc");
-        return Err(error.found(scenario.memory.name()));
-    }
     Ok(Box::new(Search::new(Transport::new(scenario, limits.reduction)?, limits)))
 }

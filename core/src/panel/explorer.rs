@@ -5,7 +5,7 @@ use super::words::{actor, happening};
 use super::{AT, Body, Clock, Field, Fields, Lane, MOST, Mark, Panel, Part, Span};
 use crate::diagnostic::Diagnostic;
 use crate::explore::memory::Order;
-use crate::explore::{Counterexample, Fault, Group, Limits, Property, Sweep, executor, standard};
+use crate::explore::{Counterexample, Fault, Group, Limits, Property, Sweep, dfx, executor, standard};
 use crate::machine::Job;
 use crate::sim::dfx::{Entry, Kind};
 use crate::trace::{Actor, EventKind};
@@ -29,7 +29,8 @@ fn faults() -> impl Iterator<Item = (String, String)> {
     let none = (String::new(), "none: the code as it ships".to_owned());
     let executor = executor::Fault::all().into_iter().map(Fault::Executor);
     let transport = crate::dfx::Fault::ALL.into_iter().map(Fault::Dfx);
-    [none].into_iter().chain(executor.chain(transport).map(|fault| {
+    let weakened = dfx::Weaken::all().map(Fault::Weaken);
+    [none].into_iter().chain(executor.chain(transport).chain(weakened).map(|fault| {
         let name = fault.to_string();
         let label = FAULTS.iter().find(|(known, _)| *known == name).map_or(name.as_str(), |(_, label)| label);
         let label = label.to_owned();
@@ -84,7 +85,7 @@ pub async fn explorer(
         None => {
             let faults: Vec<Fault> = fault.value.parse().into_iter().collect();
             // Of the machine that has the defect; the executor if there is none.
-            let transport = matches!(faults.first(), Some(Fault::Dfx(_)));
+            let transport = matches!(faults.first(), Some(Fault::Dfx(_) | Fault::Weaken(_)));
             let chosen = groups.iter().filter(|one| match group.value.as_str() {
                 "" => one.name.starts_with("dfx") == transport,
                 name => one.name == name,
@@ -124,7 +125,9 @@ fn panel(asked: &Fields, fields: Vec<Field>, told: Vec<Diagnostic>, sweep: &Swee
     let totals = sweep.totals();
     // Groups of the transport are named so.
     let of_transport = match asked.get("scenarios").unwrap_or_default() {
-        "" => asked.get("fault").is_some_and(|fault| matches!(fault.parse(), Ok(Fault::Dfx(_)))),
+        "" => asked
+            .get("fault")
+            .is_some_and(|fault| matches!(fault.parse(), Ok(Fault::Dfx(_) | Fault::Weaken(_)))),
         name => name.starts_with("dfx"),
     };
     let count = |name: &str, n: u64| (Mark::Plain, name.to_owned(), n.to_string());

@@ -100,16 +100,19 @@ impl Replenish {
         self.ticks %= LOOK_EVERY;
     }
 
-    /// As [`Drain::forget`](super::Drain::forget): releases count from now, requests from `requests`.
+    /// As [`Drain::forget`](super::Drain::forget): requests count from `requests`, releases from now if
+    /// `releases` says so.
     /// Whether something was done in this tick is forgotten too, so there is no
     /// [`Event::Tick`].
     #[cfg(feature = "explore")]
-    pub(crate) fn forget(&mut self, requests: u32) {
+    pub(crate) fn forget(&mut self, requests: u32, releases: bool) {
         self.forget_ticks();
         if self.rules.policy != Policy::Drop {
             self.ticks = 0;
         }
-        self.generations = [0; 2];
+        if releases {
+            self.generations = [0; 2];
+        }
         self.requests = self.requests.wrapping_sub(requests);
         self.busy = false;
         if !matches!(self.at, At::Recycle | At::Freed | At::Completed) {

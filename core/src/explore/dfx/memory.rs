@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::atomic::Ordering;
 
+use super::weak::{Kind, Weak};
 use crate::machine::{Memory, WideMemory, Word};
 
 /// All words: the device's, then the host's, then the shadow's.
@@ -23,6 +24,11 @@ pub(super) struct Scratch {
     dirty: Cell<u64>,
     /// Accesses that others can tell, since last asked.
     accesses: RefCell<Vec<Access>>,
+    /// Under release and acquire: messages and views, and what each word is to them.
+    weak: RefCell<Option<Weak>>,
+    kinds: Box<[Kind]>,
+    /// Whose step it is; nobody's while the model itself reads and writes.
+    party: Cell<Option<u8>>,
 }
 
 /// One access to a word that others read or write.
@@ -46,6 +52,58 @@ impl Scratch {
             block_of: block_of.into_boxed_slice(),
             dirty: Cell::new(0),
             accesses: RefCell::default(),
+            weak: RefCell::default(),
+            kinds: Box::default(),
+            party: Cell::new(None),
+        }
+    }
+
+    /// From now on under release and acquire.
+    pub(super) fn weaken(&mut self, weak: Weak, kinds: Vec<Kind>) {
+        self.weak = RefCell::new(Some(weak));
+        self.kinds = kinds.into_boxed_slice();
+    }
+
+    /// What `look` says of the messages and views; nothing where words have one value.
+    pub(super) fn weakly<T: Default>(&self, look: impl FnOnce(&mut Weak) -> T) -> T {
+        self.weak.borrow_mut().as_mut().map(look).unwrap_or_default()
+    }
+
+    /// Until the next call, accesses are made by this party.
+    pub(super) fn act(&self, party: Option<u8>) {
+        self.party.set(party);
+    }
+
+    /// Counts from `base` in this word.
+    pub(super) fn shift(&self, word: u32, base: u32) {
+        self.set(word, self.get(word).wrapping_sub(base));
+        if let Some(&Kind::Flag(flag, _)) = self.kinds.get(word as usize) {
+            self.weakly(|weak| weak.shift(flag, base));
+        }
+    }
+
+    /// Puts messages and views back as they were.
+    pub(super) fn restore_weak(&self, bytes: &[u8], flags: &[u32]) {
+        self.weakly(|weak| weak.decode(bytes, |flag| self.get(flags[flag])));
+    }
+
+    /// As if the party touched the place that this word belongs to.
+    fn touch(&self, word: u32) {
+        if let (Some(party), Some(&Kind::Place(place))) = (self.party.get(), self.kinds.get(word as usize)) {
+            self.weakly(|weak| weak.touch(party, place));
+        }
+    }
+
+    /// What a load finds.
+    fn find(&self, word: u32, order: Ordering) -> u32 {
+        match (self.party.get(), self.kinds.get(word as usize)) {
+            (Some(party), Some(&Kind::Flag(flag, role))) => {
+                self.weakly(|weak| weak.load(party, flag, role, order))
+            }
+            _ => {
+                self.touch(word);
+                self.get(word)
+            }
         }
     }
 
@@ -103,10 +161,23 @@ pub(super) struct Side<'a> {
 }
 
 impl Side<'_> {
+    /// A read-modify-write.
     fn change(&self, word: Word, order: Ordering, new: impl FnOnce(u32) -> Option<u32>) -> u32 {
         let at = self.start + word.0;
         let held = self.scratch.get(at);
         let new = new(held);
+        if let (Some(value), Some(party), Some(&Kind::Flag(flag, role))) =
+            (new, self.scratch.party.get(), self.scratch.kinds.get(at as usize))
+        {
+            self.scratch.weakly(|weak| weak.modify(party, flag, role, value, order));
+        } else {
+            self.scratch.touch(at);
+        }
+        self.noted(at, held, new, order);
+        held
+    }
+
+    fn noted(&self, at: u32, held: u32, new: Option<u32>, order: Ordering) {
         // What is relaxed is the owner's own.
         if order != Ordering::Relaxed {
             self.scratch.note(at, new.unwrap_or(held), new.is_some());
@@ -114,16 +185,25 @@ impl Side<'_> {
         if let Some(new) = new {
             self.scratch.set(at, new);
         }
-        held
     }
 }
 
 impl Memory for Side<'_> {
     fn load(&self, word: Word, order: Ordering) -> u32 {
-        self.change(word, order, |_| None)
+        let at = self.start + word.0;
+        let found = self.scratch.find(at, order);
+        self.noted(at, found, None, order);
+        found
     }
     fn store(&self, word: Word, value: u32, order: Ordering) {
-        self.change(word, order, |_| Some(value));
+        let at = self.start + word.0;
+        let (party, kind) = (self.scratch.party.get(), self.scratch.kinds.get(at as usize));
+        if let (Some(party), Some(&Kind::Flag(flag, role))) = (party, kind) {
+            self.scratch.weakly(|weak| weak.store(party, flag, role, value, order));
+        } else {
+            self.scratch.touch(at);
+        }
+        self.noted(at, value, Some(value), order);
     }
     fn swap(&self, word: Word, value: u32, order: Ordering) -> u32 {
         self.change(word, order, |_| Some(value))
@@ -157,11 +237,13 @@ impl WideMemory for Side<'_> {
     }
     fn write_range(&self, start: Word, values: &[u32]) {
         for (word, &value) in (self.start + start.0..).zip(values) {
+            self.scratch.touch(word);
             self.scratch.set(word, value);
         }
     }
     fn read_range(&self, start: Word, values: &mut [u32]) {
         for (word, value) in (self.start + start.0..).zip(values) {
+            self.scratch.touch(word);
             *value = self.scratch.get(word);
         }
     }
@@ -206,9 +288,9 @@ impl<T: Clone + Eq + Hash> Store<T> {
     }
 }
 
-impl Store<Box<[u32]>> {
+impl<T: Eq + Hash + Clone> Store<Box<[T]>> {
     /// The number of a block.
-    pub(super) fn put_block(&mut self, values: &[u32]) -> u32 {
+    pub(super) fn put_block(&mut self, values: &[T]) -> u32 {
         match self.ids.get(values) {
             Some(&id) => id,
             None => self.put(values.into()),

@@ -7,14 +7,17 @@ use super::judge::{Finding, Past};
 use super::memory::{Access, FORGOTTEN, NOT_KEPT, Scratch, Side, Store};
 use super::property::Property;
 use super::scenario::{MAX_BUFFERS, MAX_LANES, Scenario, Script};
+use super::weak::{Choose, Kind, MAX_PLACES, Weak};
+use super::weaken::Role;
 use crate::dfx::host::{
     Account, Collector, Drain, HostLayout, PayloadWriter, Replenish, Sink, Site, Taken as InHand, seed,
 };
 use crate::dfx::{
-    Books, Done, Engine, Event, Fault, Layout, Link, Owner, Pool, Recorder, Rules, Task, Transport as Way,
-    Write, Written,
+    Arena, Books, Done, ENTRY_BYTES, Engine, Event, Fault, Layout, Link, Owner, Pool, Recorder, Rules, Task,
+    Transport as Way, Write, Written,
 };
 use crate::diagnostic::Diagnostic;
+use crate::explore::memory::Order;
 use crate::explore::{Broken, Model, Narrator, Row, Taken};
 use crate::machine::{Grain, Memory, Outcome, Ticks, WideMemory, Word};
 use crate::trace::{Actor, EventKind, Header, Mode, SequenceHeader, VERSION};
@@ -35,6 +38,9 @@ pub(crate) struct Transport {
     bench: RefCell<Bench>,
     /// Looks in vain are made at once.
     reduction: bool,
+    /// Under release and acquire: the words that are flags, and names of places.
+    flags: Vec<u32>,
+    place_names: Vec<String>,
     initial: State,
 }
 
@@ -99,12 +105,12 @@ enum Who {
 /// Something that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// A lane takes a step.
-    Lane(u8),
+    /// A lane takes a step; what its loads find is chosen by the number.
+    Lane(u8, u32),
     /// What a lane waits for has not come in time.
     Expire(u8),
     /// A thread of the host takes a step, from one of the places where it may stand.
-    Host(u8, u8),
+    Host(u8, u8, u32),
     /// The host is asked to stop.
     Stop,
     /// The host dies.
@@ -164,6 +170,9 @@ struct Bench {
     /// Places where a thread of the host may stand, as numbers of its machine, in order.
     runs: Store<Run>,
     blocks: Vec<Store<Box<[u32]>>>,
+    /// Messages and views, as bytes.
+    weaks: Store<Box<[u8]>>,
+    bytes: Vec<u8>,
     accesses: Vec<Access>,
     events: Vec<Event>,
     record: Vec<u32>,
@@ -175,6 +184,7 @@ type Run = Row<u32, 16>;
 
 /// Takes records over, and looks at them.
 struct Keep<'a> {
+    arenas: &'a [Arena],
     spooled: &'a mut [u8; MAX_LANES as usize],
     finding: Finding,
     /// The spool has grown: after a death that counts.
@@ -206,17 +216,21 @@ impl Sink<Side<'_>> for Keep<'_> {
             *last = id;
         }
     }
-    fn collect(&mut self, _: &Pool, taken: &InHand, _: Link<'_, Side<'_>>) -> u32 {
+    fn collect(&mut self, pool: &Pool, taken: &InHand, link: Link<'_, Side<'_>>) -> u32 {
+        if taken.buffer != InHand::NO_BUFFER {
+            link.read(pool.buffer(taken.buffer).plus(pool.first), &mut [0]);
+        }
         taken.records
     }
-    fn write_payloads(&mut self, _: u32, _: Link<'_, Side<'_>>) -> bool {
+    fn write_payloads(&mut self, lane: u32, link: Link<'_, Side<'_>>) -> bool {
+        link.device().read_range(self.arenas[lane as usize].base, &mut [0]);
         !self.writer_fails
     }
 }
 
 impl Transport {
     /// # Errors
-    /// `CK005` for a size out of its range.
+    /// `CK005` for a size out of its range, `CK006` for a world that is not explored on its memory.
     pub(crate) fn new(scenario: &Scenario, reduction: bool) -> Result<Self, Diagnostic> {
         scenario.checked()?;
         let layout = scenario.layout().ok_or_else(|| {
@@ -261,6 +275,8 @@ impl Transport {
             accounts: Store::default(),
             runs: Store::default(),
             blocks: blocks.iter().map(|_| Store::default()).collect(),
+            weaks: Store::default(),
+            bytes: Vec::new(),
             accesses: Vec::new(),
             events: Vec::new(),
             record: Vec::new(),
@@ -277,10 +293,67 @@ impl Transport {
             blocks,
             bench: RefCell::new(bench),
             reduction,
+            flags: Vec::new(),
+            place_names: Vec::new(),
             initial: State::default(),
         };
+        if scenario.memory == Order::Ra {
+            model.weaken()?;
+        }
         model.initial = model.start();
         Ok(model)
+    }
+
+    /// From now on under release and acquire.
+    fn weaken(&mut self) -> Result<(), Diagnostic> {
+        let refused = |expected: String| Diagnostic::error("CK006", self.scenario.name.clone(), expected);
+        if self.scenario.transport != Way::Shared {
+            return Err(refused("memory sc, or no shadow".to_owned()).found(Order::Ra.name()));
+        }
+        let total = self.layout.words + self.host.words;
+        let (kinds, flags, names) = kinds(&self.layout, &self.host, total);
+        if names.len() > MAX_PLACES || flags.len() >= usize::from(u8::MAX) {
+            let error = refused(format!("memory sc, or {MAX_PLACES} buffers, slots and entries at most"));
+            return Err(error.found(names.len()));
+        }
+        let parties = usize::from(self.main()) + 1;
+        let weak = Weak::new(&vec![0; flags.len()], parties, names.len(), &self.scenario.weakened);
+        self.bench.get_mut().scratch.weaken(weak, kinds);
+        (self.flags, self.place_names) = (flags, names);
+        Ok(())
+    }
+
+    /// The party that starts and joins all others.
+    fn main(&self) -> u8 {
+        (self.places.lanes + self.places.threads()) as u8
+    }
+
+    fn is_weak(&self) -> bool {
+        !self.flags.is_empty()
+    }
+
+    /// Where messages and views stand in a state.
+    fn weak_place(&self) -> usize {
+        self.places.block(self.blocks.len())
+    }
+
+    /// Puts the messages and views of a state there.
+    fn load_weak(&self, bench: &Bench, parts: &[u32]) {
+        if self.is_weak() {
+            bench.scratch.restore_weak(bench.weaks.get(parts[self.weak_place()]), &self.flags);
+        }
+    }
+
+    /// Takes messages and views over into the state.
+    fn save_weak(&self, bench: &mut Bench, parts: &mut [u32]) {
+        if self.is_weak() {
+            let Bench { scratch, bytes, .. } = &mut *bench;
+            scratch.weakly(|weak| {
+                weak.settle();
+                weak.encode(bytes);
+            });
+            parts[self.weak_place()] = bench.weaks.put_block(&bench.bytes);
+        }
     }
 
     /// The first state.
@@ -301,13 +374,21 @@ impl Transport {
                 host.store(mine.held, pool.count, Ordering::Relaxed);
             }
         }
-        let mut parts = vec![0; self.places.block(self.blocks.len())];
+        let mut parts = vec![0; self.weak_place() + usize::from(self.is_weak())];
+        if self.is_weak() {
+            // What was done so far is the start of the world: everybody knows it.
+            let values: Vec<u32> = self.flags.iter().map(|&word| bench.scratch.get(word)).collect();
+            let parties = usize::from(self.main()) + 1;
+            let weak = Weak::new(&values, parties, self.place_names.len(), &self.scenario.weakened);
+            bench.scratch.weakly(|now| *now = weak);
+        }
         for lane in 0..self.places.lanes {
             let recorder = Recorder::new(Engine::new(&self.layout, lane as u32, self.rules));
             parts[self.places.lane(lane)] =
                 bench.lanes.put(Lane { recorder, op: 0, begun: false, waits: None, late: false });
             if self.ops(lane) == 0 {
                 parts[STATUS] |= 1 << lane;
+                bench.scratch.weakly(|weak| weak.join(lane as u8, self.main()));
             }
         }
         for place in 0..self.places.threads() {
@@ -325,6 +406,7 @@ impl Transport {
             parts[self.places.block(block)] = self.put_block(bench, block);
         }
         bench.scratch.take_dirty();
+        self.save_weak(bench, &mut parts);
         let mut start = [0; 48];
         let len = parts.len();
         start[..len].copy_from_slice(&parts);
@@ -370,6 +452,7 @@ impl Transport {
                 bench.loaded[block] = id;
             }
         }
+        self.load_weak(bench, state);
         bench.scratch.take_accesses(&mut bench.accesses);
     }
 
@@ -429,12 +512,18 @@ impl Transport {
         let mut past = *bench.pasts.get(old_past);
         let mut accounts = None;
         let actor = match action {
-            Action::Lane(lane) | Action::Expire(lane) => Actor(lane.into()),
-            Action::Host(place, _) => Actor(0x2000 + u16::from(place)),
+            Action::Lane(lane, _) | Action::Expire(lane) => Actor(lane.into()),
+            Action::Host(place, ..) => Actor(0x2000 + u16::from(place)),
             Action::Stop | Action::Crash => Actor::EVENTS,
         };
+        let choice = match action {
+            Action::Lane(_, choice) | Action::Host(_, _, choice) => choice,
+            // Whatever was written has come when the time is up.
+            _ => 0,
+        };
+        bench.scratch.weakly(|weak| weak.choose(Choose::Path(choice)));
         let mut taken = match action {
-            Action::Lane(lane) => self.lane(bench, &mut parts, usize::from(lane), false, &mut past)?,
+            Action::Lane(lane, _) => self.lane(bench, &mut parts, usize::from(lane), false, &mut past)?,
             Action::Expire(lane) => {
                 let lane = usize::from(lane);
                 // Whoever is woken goes on before its time is up.
@@ -449,13 +538,15 @@ impl Transport {
                 }
                 self.lane(bench, &mut parts, lane, true, &mut past)?
             }
-            Action::Host(place, at) => {
+            Action::Host(place, at, _) => {
                 let at = usize::from(at);
                 self.thread(bench, &mut parts, usize::from(place), at, &mut past, &mut accounts)?
             }
             Action::Stop => {
                 let (_, host, _) = self.sides(&bench.scratch);
+                bench.scratch.act(Some(self.main()));
                 host.store(self.host.stop, 1, Ordering::Release);
+                bench.scratch.act(None);
                 parts[STATUS] |= STOP;
                 Taken::default()
             }
@@ -468,8 +559,8 @@ impl Transport {
         let dead = parts[STATUS] & DEAD != 0;
         bench.scratch.take_accesses(&mut bench.accesses);
         let party = match action {
-            Action::Lane(lane) | Action::Expire(lane) => lane,
-            Action::Host(place, _) => self.places.lanes as u8 + place,
+            Action::Lane(lane, _) | Action::Expire(lane) => lane,
+            Action::Host(place, ..) => self.places.lanes as u8 + place,
             Action::Stop | Action::Crash => u8::MAX,
         };
         if self.reduction
@@ -478,12 +569,20 @@ impl Transport {
             && accounts.is_none()
             && past == *bench.pasts.get(old_past)
             && self.is_vain(bench, party)
+            && !bench.scratch.weakly(|weak| weak.is_changed())
         {
             // It was made at once, when the place before was reached.
             Self::spoil(bench);
             return Ok(Taken { vain: true, ..Taken::default() });
         }
-        taken.alone &= party != u8::MAX && self.accesses_alone(bench, party);
+        let chosen = bench.scratch.weakly(|weak| !weak.choices().is_empty());
+        taken.alone &= party != u8::MAX && !chosen && self.accesses_alone(bench, party);
+        if let Some(place) = bench.scratch.weakly(|weak| weak.race()) {
+            self.broken(Property::NoRace, || {
+                let (who, what) = (self.party_name(party), &self.place_names[usize::from(place)]);
+                format!("{who} touches {what}, and has not seen who did so last")
+            })?;
+        }
         self.judge_writers(bench, party)?;
         for event in &bench.events {
             let event = *event;
@@ -498,7 +597,7 @@ impl Transport {
         if self.scenario.properties.contains(&Property::Conservation)
             && (!bench.events.is_empty()
                 || accounts_id != parts[self.places.accounts()]
-                || matches!(action, Action::Lane(_)) && taken.alone)
+                || matches!(action, Action::Lane(..)) && taken.alone)
         {
             self.judge_ledger(bench, dead, parts[self.places.accounts()])?;
         }
@@ -506,7 +605,8 @@ impl Transport {
             parts[self.places.past()] = bench.pasts.put(past);
         }
         self.save(bench, &mut parts, dead);
-        if let Action::Host(place, _) = action
+        self.save_weak(bench, &mut parts);
+        if let Action::Host(place, ..) = action
             && self.reduction
         {
             self.look_on(bench, &mut parts, usize::from(place));
@@ -553,6 +653,7 @@ impl Transport {
         if let Some(id) = record.first_mut() {
             *id = u32::from(local.op) + 1;
         }
+        scratch.act(Some(lane as u8));
         let outcome = if barrier {
             match local.recorder.engine.advance(&device, now, Grain::Fine, events) {
                 Outcome::Ready(done) => {
@@ -585,6 +686,7 @@ impl Transport {
             }
             Outcome::Ready(written) => {
                 if let Written::Reserved { bytes, .. } = written {
+                    device.write_range(self.layout.arenas[lane].base, &[0]);
                     local.recorder.append_with_payload(&device, record, bytes);
                 }
                 if write == Write::ForCore
@@ -598,13 +700,21 @@ impl Transport {
                 done = local.op == self.ops(lane);
             }
         }
+        scratch.act(None);
+        if done {
+            scratch.weakly(|weak| weak.join(lane as u8, self.main()));
+        }
         let waits = local.waits.is_some();
         if waits && local.late {
             self.broken(Property::Bounded, || format!("lane {lane} waits on when its time is up"))?;
         }
         let gate = local.recorder.engine.waits_for_release().filter(|_| waits);
-        self.finding(past.waits(lane, gate))?;
-        local.late &= !local.recorder.forget([0; 2], local.begun);
+        // Who waits for a word to change that has changed already does not sleep.
+        if local.waits.is_none_or(|(word, expected)| scratch.get(word) == expected) {
+            self.finding(past.waits(lane, gate))?;
+        }
+        let generations = (!self.is_weak()).then_some([0; 2]);
+        local.late &= !local.recorder.forget(generations, local.begun);
         let status = &mut parts[STATUS];
         *status = *status & !(1 << (WAITS + lane as u32)) | u32::from(waits) << (WAITS + lane as u32);
         *status |= u32::from(done) << lane;
@@ -631,11 +741,14 @@ impl Transport {
         let link = Link::new(&device, shadow.as_ref());
         let site = Site { layout: &self.layout, host: &self.host, link, mem: &host, now: 0 };
         let mut keep = Keep {
+            arenas: &self.layout.arenas,
             spooled: &mut past.spooled,
             finding: None,
             grew: false,
             writer_fails: self.scenario.writer_fails,
         };
+        let party = (self.places.lanes + place) as u8;
+        scratch.act(Some(party));
         let (mut counts, id);
         counts = None;
         let outcome = match self.places.who(place) {
@@ -649,8 +762,10 @@ impl Transport {
             Who::Replenish => {
                 let mut thread = replenish.get(before).clone();
                 let outcome = thread.step(site, events);
-                counts = Some(thread.counts().0);
-                thread.forget(0);
+                // Under release and acquire releases are counted as ever: who is behind still sees
+                // the count before. Marks are as many as there are waits, so they end.
+                counts = (!self.is_weak()).then(|| thread.counts().0);
+                thread.forget(0, !self.is_weak());
                 id = replenish.put(thread);
                 outcome
             }
@@ -669,6 +784,7 @@ impl Transport {
                 outcome
             }
         };
+        scratch.act(None);
         let (grew, finding) = (keep.grew, keep.finding);
         parts[part] = bench.runs.put(Run::of([id]));
         let events = &mut bench.events;
@@ -678,7 +794,11 @@ impl Transport {
             let ended: Row<bool, 16> = Row::of(
                 (0..self.places.threads()).map(|place| parts[STATUS] >> (ENDED + place as u32) & 1 == 1),
             );
-            if self.host.join(&host, &ended) {
+            scratch.weakly(|weak| weak.join(party, self.main()));
+            scratch.act(Some(self.main()));
+            let joined = self.host.join(&host, &ended);
+            scratch.act(None);
+            if joined {
                 events.push(Event::Stop { subsystem: self.layout.subsystem });
             }
         }
@@ -707,7 +827,7 @@ impl Transport {
         for lane in 0..self.places.lanes {
             let part = self.places.lane(lane);
             let mut local = bench.lanes.get(parts[part]).clone();
-            local.recorder.engine.forget(generations);
+            local.recorder.engine.forget(Some(generations));
             if let Some((word, expected)) = &mut local.waits {
                 for (at, now) in words.iter().zip(generations) {
                     if *word == at.0 {
@@ -729,7 +849,7 @@ impl Transport {
         }
         for shard in &self.host.shards {
             for word in [shard.request, shard.granted] {
-                host.store(word, granted(word).wrapping_sub(base), Ordering::Relaxed);
+                bench.scratch.shift(self.layout.words + word.0, base);
             }
         }
         for place in 0..=self.places.shards {
@@ -739,7 +859,7 @@ impl Transport {
             for &id in run.iter() {
                 ids.push(if self.places.who(place) == Who::Replenish {
                     let mut thread = bench.replenish.get(id).clone();
-                    thread.forget(base);
+                    thread.forget(base, !self.is_weak());
                     bench.replenish.put(thread)
                 } else {
                     let mut drain = bench.drains.get(id).clone();
@@ -780,6 +900,8 @@ impl Transport {
             ahead[part] = bench.runs.put(Run::of([id]));
             bench.scratch.take_accesses(&mut bench.accesses);
             bench.events.clear();
+            // Nothing makes a thread see news: it can always find what it knows.
+            bench.scratch.weakly(|weak| weak.choose(Choose::Known));
             let mut accounts = None;
             let result = self.thread(bench, &mut ahead, place, 0, &mut past, &mut accounts);
             bench.scratch.take_accesses(&mut bench.accesses);
@@ -787,7 +909,8 @@ impl Transport {
             let looked = result.is_ok()
                 && accounts.is_none()
                 && past == *bench.pasts.get(parts[self.places.past()])
-                && self.is_vain(bench, party);
+                && self.is_vain(bench, party)
+                && !bench.scratch.weakly(|weak| weak.is_changed());
             let own = |access: &Access| {
                 let class = self.classes[access.word as usize];
                 class.quiet || !access.store && class.writer == Some(party)
@@ -800,6 +923,7 @@ impl Transport {
                 bench.scratch.restore(&self.blocks[block], bench.blocks[block].get(id));
             }
             if !looked || ahead[STATUS] != parts[STATUS] {
+                self.load_weak(bench, parts);
                 break;
             }
             id = bench.runs.get(ahead[part])[0];
@@ -856,6 +980,11 @@ impl Transport {
         for block in self.places.device_blocks..self.blocks.len() {
             parts[self.places.block(block)] = 0;
         }
+        bench.scratch.weakly(|weak| {
+            (self.places.lanes as u8..=self.main()).for_each(|party| weak.forget_party(party));
+            let host = |&(_, &word): &(u8, &u32)| word >= self.layout.words;
+            (0_u8..).zip(&self.flags).filter(host).for_each(|(flag, _)| weak.forget_flag(flag));
+        });
         past.forget_host();
         // From now on the spool is what was collected.
         let mut accounts = bench.accounts.get(parts[self.places.accounts()]).clone();
@@ -885,10 +1014,7 @@ impl Transport {
         for access in bench.accesses.iter().filter(|access| access.store) {
             let writer = self.classes[access.word as usize].writer;
             if writer.is_some_and(|writer| writer != party) {
-                let name = |party: u8| match usize::from(party).checked_sub(self.places.lanes) {
-                    None => format!("lane {party}"),
-                    Some(place) => format!("{:?}", self.places.who(place)),
-                };
+                let name = |party| self.party_name(party);
                 self.broken(Property::SingleWriter, || {
                     let writer = writer.map_or_else(String::new, name);
                     format!("{} writes {}, which is {writer}'s", name(party), self.word_name(access.word))
@@ -896,6 +1022,65 @@ impl Transport {
             }
         }
         Ok(())
+    }
+
+    fn party_name(&self, party: u8) -> String {
+        match usize::from(party).checked_sub(self.places.lanes) {
+            None => format!("lane {party}"),
+            Some(place) => format!("{:?}", self.places.who(place)),
+        }
+    }
+
+    /// The action, once for each way in which its loads may choose.
+    fn add_choices(&self, bench: &mut Bench, state: &State, action: Action, actions: &mut Vec<Action>) {
+        actions.push(action);
+        let party = match action {
+            Action::Lane(lane, _) => lane,
+            Action::Host(place, ..) => self.places.lanes as u8 + place,
+            _ => return,
+        };
+        if !self.is_weak() {
+            return;
+        }
+        self.load(bench, state);
+        if !bench.scratch.weakly(|weak| weak.is_behind(party)) {
+            return;
+        }
+        let mut way: Vec<u8> = Vec::new();
+        loop {
+            let number = (0..).zip(&way).fold(0, |sum, (at, &chosen)| sum | u32::from(chosen) << (4 * at));
+            let mut parts = [0; 48];
+            parts[..state.len()].copy_from_slice(state);
+            let mut past = *bench.pasts.get(parts[self.places.past()]);
+            self.load(bench, state);
+            bench.events.clear();
+            bench.scratch.weakly(|weak| weak.choose(Choose::Path(number)));
+            // What breaks will break again when the step is taken.
+            let _ = match action {
+                Action::Host(place, at, _) => {
+                    self.thread(bench, &mut parts, place.into(), at.into(), &mut past, &mut None)
+                }
+                _ => self.lane(bench, &mut parts, party.into(), false, &mut past),
+            };
+            bench.scratch.act(None);
+            let choices = bench.scratch.weakly(|weak| weak.choices().to_vec());
+            Self::spoil(bench);
+            if number != 0 {
+                actions.push(match action {
+                    Action::Host(place, at, _) => Action::Host(place, at, number),
+                    _ => Action::Lane(party, number),
+                });
+            }
+            // As an odometer, the last choice fastest.
+            way.resize(choices.len(), 0);
+            loop {
+                let Some(last) = way.pop() else { return };
+                if last + 1 < choices[way.len()].min(16) {
+                    way.push(last + 1);
+                    break;
+                }
+            }
+        }
     }
 
     fn word_name(&self, word: u32) -> String {
@@ -1017,7 +1202,13 @@ impl Transport {
             }
             self.census(&past, device, host)?;
         }
-        let mut keep = Keep { spooled: &mut past.spooled, finding: None, grew: false, writer_fails: false };
+        let mut keep = Keep {
+            arenas: &self.layout.arenas,
+            spooled: &mut past.spooled,
+            finding: None,
+            grew: false,
+            writer_fails: false,
+        };
         books.reconcile(&mut accounts, &mut keep, &mut ());
         let finding = keep.finding;
         self.finding(finding)?;
@@ -1160,6 +1351,85 @@ fn rings(layout: &Layout, host: &HostLayout) -> Vec<(u32, crate::dfx::host::Ring
     rings.into_iter().map(|ring| (layout.words + ring.head.0, ring)).collect()
 }
 
+/// What each word is under release and acquire, which words are flags, and names of places.
+fn kinds(layout: &Layout, host: &HostLayout, total: u32) -> (Vec<Kind>, Vec<u32>, Vec<String>) {
+    let mut kinds = vec![Kind::Own; total as usize];
+    let (mut flags, mut names): (Vec<u32>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut flag = |word: u32, role: Role| {
+        kinds[word as usize] = Kind::Flag(flags.len() as u8, role);
+        flags.push(word);
+    };
+    let (block, extension) = (layout.backpressure, layout.extension);
+    flag(block.rq_freeze_active.0, Role::Freeze);
+    flag(block.fq_freeze_active.0, Role::Freeze);
+    flag(block.rq_contended.0, Role::Contended);
+    flag(block.fq_contended.0, Role::Contended);
+    flag(extension.rq_generation.0, Role::Generation);
+    flag(extension.fq_generation.0, Role::Generation);
+    for lane in 0..layout.lanes {
+        flag(layout.heads.0 + lane, Role::ReadyHead);
+        flag(layout.tails.0 + lane, Role::ReadyTail);
+    }
+    for pool in &layout.pools {
+        flag(pool.state.fq_head.0, Role::FreeHead);
+        flag(pool.state.fq_tail.0, Role::FreeTail);
+    }
+    let at = |word: Word| layout.words + word.0;
+    for (arena, &handled) in layout.arenas.iter().zip(&host.handled) {
+        flag(arena.published.0, Role::Published);
+        flag(arena.completed.0, Role::Completed);
+        flag(at(handled), Role::Handled);
+    }
+    for word in [host.stop, host.complete, host.collected] {
+        flag(at(word), Role::Stop);
+    }
+    for shard in &host.shards {
+        flag(at(shard.request), Role::Request);
+        flag(at(shard.granted), Role::Granted);
+    }
+    host.pools.iter().for_each(|pool| flag(at(pool.held), Role::Held));
+    let rings = rings(layout, host);
+    for &(head, ring) in &rings {
+        flag(head, Role::RingHead);
+        flag(at(ring.tail), Role::RingTail);
+    }
+    let mut place = |start: u32, words: u32, name: String| {
+        // One too many is refused before it is used.
+        kinds[start as usize..][..words as usize].fill(Kind::Place(names.len() as u8));
+        names.push(name);
+    };
+    for lane in 0..layout.lanes {
+        for index in 0..layout.ready {
+            place(
+                layout.entry(lane, index).0,
+                ENTRY_BYTES / 4,
+                format!("entry {index} of lane {lane}'s ready queue"),
+            );
+        }
+    }
+    for (index, pool) in layout.pools.iter().enumerate() {
+        for slot in 0..pool.slots {
+            place(pool.state.fq_slots.0 + 2 * slot, 2, format!("slot {slot} of pool {index}'s free queue"));
+        }
+        for buffer in 0..pool.most {
+            place(pool.buffer(buffer).0, pool.buffer_words, format!("buffer {buffer} of pool {index}"));
+        }
+    }
+    for (lane, arena) in layout.arenas.iter().enumerate() {
+        place(arena.base.0, 1, format!("the arena of lane {lane}"));
+    }
+    for (index, (_, ring)) in rings.iter().enumerate() {
+        for slot in 0..(ring.words() - 2) / ring.width {
+            place(
+                at(ring.slots) + slot * ring.width,
+                ring.width,
+                format!("slot {slot} of the host's ring {index}"),
+            );
+        }
+    }
+    (kinds, flags, names)
+}
+
 /// Who writes each word, and what others may make of it.
 fn classes(layout: &Layout, host: &HostLayout, places: Places, rules: Rules, total: u32) -> Vec<Class> {
     let mut classes = vec![Class::default(); total as usize];
@@ -1251,9 +1521,10 @@ impl Model for Transport {
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         let status = state[STATUS];
         let dead = status & DEAD != 0;
+        let bench = &mut *self.bench.borrow_mut();
         for lane in 0..self.places.lanes as u8 {
             if status >> lane & 1 == 0 {
-                actions.push(Action::Lane(lane));
+                self.add_choices(bench, state, Action::Lane(lane, 0), actions);
                 if dead && status >> (WAITS + u32::from(lane)) & 1 == 1 {
                     actions.push(Action::Expire(lane));
                 }
@@ -1266,12 +1537,13 @@ impl Model for Transport {
         if status & all == all && status & STOP == 0 {
             actions.push(Action::Stop);
         }
-        let bench = self.bench.borrow();
         let before = actions.len();
         for place in 0..self.places.threads() as u8 {
             if status >> (ENDED + u32::from(place)) & 1 == 0 {
-                let run = bench.runs.get(state[self.places.thread(usize::from(place))]);
-                actions.extend((0..run.len() as u8).map(|at| Action::Host(place, at)));
+                let run = *bench.runs.get(state[self.places.thread(usize::from(place))]);
+                for at in 0..run.len() as u8 {
+                    self.add_choices(bench, state, Action::Host(place, at, 0), actions);
+                }
             }
         }
         if self.scenario.crash && actions.len() > before {
@@ -1322,6 +1594,8 @@ impl Model for Transport {
             + bench.collectors.bytes()
             + bench.pasts.bytes()
             + bench.accounts.bytes()
+            + bench.weaks.bytes()
+            + (bench.weaks.len() * 96) as u64
             + blocks.map(|(store, words)| store.bytes() + 8 * (words.len() * store.len()) as u64).sum::<u64>()
     }
 

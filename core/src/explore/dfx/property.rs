@@ -9,6 +9,9 @@ pub enum Property {
     NoWindow,
     /// I3: each shared word has one writer.
     SingleWriter,
+    /// §3.9: whoever touches a buffer, an entry or a slot has seen who did so last. Can break under
+    /// release and acquire alone.
+    NoRace,
     /// I4, I5, I16: `written = collected + in flight + dropped + lost`, in every state; nothing is
     /// missing while the host lives; records arrive as they were written.
     Conservation,
@@ -36,10 +39,11 @@ pub enum Property {
 
 impl Property {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::OneOwner,
         Self::NoWindow,
         Self::SingleWriter,
+        Self::NoRace,
         Self::Conservation,
         Self::InOrder,
         Self::Completion,
@@ -58,6 +62,7 @@ impl Property {
             Self::OneOwner => "one-owner",
             Self::NoWindow => "no-window",
             Self::SingleWriter => "single-writer",
+            Self::NoRace => "no-race",
             Self::Conservation => "conservation",
             Self::InOrder => "in-order",
             Self::Completion => "completion",
@@ -81,6 +86,7 @@ impl Property {
             }
             Self::NoWindow => "no leader leaves the arena's gate before a release that came after its mark",
             Self::SingleWriter => "each shared word has one writer",
+            Self::NoRace => "whoever touches a buffer, an entry or a slot has seen who did so last",
             Self::Conservation => "written = collected + in flight + dropped + lost, in every state",
             Self::InOrder => "buffers are published and records delivered in order",
             Self::Completion => "while the host lives, the end can still be reached from every state",

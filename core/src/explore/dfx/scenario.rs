@@ -1,6 +1,6 @@
 //! What is explored: a small region, what its lanes write, and how the host may fail.
 
-use super::Property;
+use super::{Property, Weaken};
 use crate::dfx::{
     Fault, Faults, Layout, PeerGate, PoolKind, PoolSize, Profile, Rules, Subsystem, Transport, Write,
 };
@@ -57,6 +57,8 @@ pub struct Scenario {
     pub writer_fails: bool,
     /// Defects.
     pub faults: Vec<Fault>,
+    /// Orderings that are weakened; has an effect under release and acquire alone.
+    pub weakened: Vec<Weaken>,
     /// What must hold; nothing else is looked at.
     pub properties: Vec<Property>,
     /// The memory.
@@ -90,6 +92,7 @@ impl Scenario {
             crash: false,
             writer_fails: false,
             faults: Vec::new(),
+            weakened: Vec::new(),
             properties: Property::ALL.to_vec(),
             memory: Order::Sc,
         }
@@ -189,6 +192,7 @@ impl Scenario {
             }
         }
         self.faults.iter().for_each(|fault| line += &format!(" fault={fault}"));
+        self.weakened.iter().for_each(|weaken| line += &format!(" fault={weaken}"));
         line
     }
 }

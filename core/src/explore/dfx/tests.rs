@@ -226,6 +226,53 @@ fn scenarios_are_checked() {
     assert_eq!(code(Scenario { slots: 3, ..new() }), at("slots"));
     assert_eq!(code(Scenario { ready: 1, ..new() }), at("ready"));
     assert_eq!(code(Scenario { shards: 2, ..new() }), at("shards"));
-    let weak = code(Scenario { memory: Order::Ra, ..new() });
+    let weak = code(Scenario { memory: Order::Ra, transport: Way::Shadow, ..new() });
     assert_eq!(weak, ("CK006".to_owned(), "1 x 1 x 1".to_owned()));
+}
+
+fn weak(scenario: Scenario) -> Scenario {
+    Scenario { memory: Order::Ra, ..scenario }
+}
+
+/// Release and acquire are enough: for the flags alone, and for a lane with one buffer.
+#[test]
+fn release_and_acquire_are_enough() {
+    let scenarios = [
+        barrier(1, 1),
+        Scenario { crash: true, ..barrier(1, 1) },
+        Scenario::new(1, 1, 1),
+        crashing(1, 1, 1),
+        Scenario { dry: true, peer_gate: PeerGate::SlotFirst, ..crashing(1, 1, 1) },
+    ];
+    for scenario in scenarios {
+        let report = report(&weak(scenario.clone()), true);
+        assert_eq!(report.verdict, Verdict::Clean, "{}", scenario.summary());
+    }
+}
+
+/// Without its release, or without its acquire, the ordering of a flag is missed.
+#[track_caller]
+fn check_weakened(name: &str, scenario: Scenario, expected: Property, what: &str) {
+    let weaken = name.parse().expect("an ordering");
+    let under = |memory| Scenario { weakened: vec![weaken], memory, ..scenario.clone() };
+    assert_eq!(report(&under(Order::Sc), true).verdict, Verdict::Clean, "{name} under sc");
+    let Verdict::Broken(found) = report(&under(Order::Ra), true).verdict else {
+        panic!("{name} is not found")
+    };
+    assert_eq!((found.property, &*found.what), (expected.name(), what), "{name}");
+}
+
+#[test]
+fn an_entry_needs_the_tail_ordered() {
+    let what = "Drain(0) touches entry 0 of lane 0's ready queue, and has not seen who did so last";
+    for name in ["ready-tail-without-release", "ready-tail-without-acquire"] {
+        check_weakened(name, Scenario::new(1, 1, 1), Property::NoRace, what);
+    }
+}
+
+#[test]
+fn the_gate_needs_the_contended_flag_ordered() {
+    for name in ["contended-without-release", "contended-without-acquire"] {
+        check_weakened(name, barrier(1, 1), Property::NoWindow, ESCAPED);
+    }
 }

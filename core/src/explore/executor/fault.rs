@@ -77,7 +77,7 @@ impl Side {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Release, Self::Acquire];
 
-    fn name(self) -> &'static str {
+    pub(in crate::explore) fn name(self) -> &'static str {
         match self {
             Self::Release => "release",
             Self::Acquire => "acquire",
