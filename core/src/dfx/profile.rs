@@ -274,6 +274,10 @@ impl Profile {
 
     /// Device counter ticks at `ns`.
     pub fn cycles(&self, ns: u64) -> u64 {
-        (u128::from(ns) * u128::from(self.frequency) / 1_000_000_000) as u64
+        // Wide only where it must be: that division is a hundred instructions.
+        match ns.checked_mul(self.frequency) {
+            Some(product) => product / 1_000_000_000,
+            None => (u128::from(ns) * u128::from(self.frequency) / 1_000_000_000) as u64,
+        }
     }
 }

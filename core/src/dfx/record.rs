@@ -1,31 +1,44 @@
 //! The records themselves, word by word (dfx spec §1.5). Little-endian; task ids are
 //! `ring << 32 | local`.
 
-/// Builds a record; words that nobody sets are padding.
+use super::profile::PoolKind;
+
+/// Builds a record of at most [`Record::MOST`] bytes; words that nobody sets are padding. Those of dep_gen
+/// are longer: [`dep_gen`] builds them.
 #[derive(Clone, Debug)]
-pub struct Record(Vec<u32>);
+pub struct Record {
+    words: [u32; Self::MOST as usize / 4],
+    len: usize,
+}
 
 impl Record {
-    /// A record of `bytes` bytes of zero.
+    /// Bytes of the longest.
+    pub const MOST: u32 = 128;
+
+    /// A record of `bytes` bytes of zero; at most [`Record::MOST`].
+    #[inline]
     pub fn new(bytes: u32) -> Self {
-        Self(vec![0; (bytes / 4) as usize])
+        Self { words: [0; Self::MOST as usize / 4], len: (bytes.min(Self::MOST) / 4) as usize }
     }
 
     /// Sets the 32-bit field at byte `at`.
     #[must_use]
+    #[inline]
     pub fn u32(mut self, at: usize, value: u32) -> Self {
-        self.0[at / 4] = value;
+        self.words[at / 4] = value;
         self
     }
 
     /// Sets the 64-bit field at byte `at`; fields of the real records are 4-byte aligned at least.
     #[must_use]
+    #[inline]
     pub fn u64(self, at: usize, value: u64) -> Self {
         self.u32(at, value as u32).u32(at + 4, (value >> 32) as u32)
     }
 
     /// Sets the 16-bit field at byte `at`.
     #[must_use]
+    #[inline]
     pub fn u16(self, at: usize, value: u16) -> Self {
         let [low, high] = value.to_le_bytes();
         self.u8(at, low).u8(at + 1, high)
@@ -33,17 +46,22 @@ impl Record {
 
     /// Sets the byte at `at`.
     #[must_use]
+    #[inline]
     pub fn u8(mut self, at: usize, value: u8) -> Self {
-        let shift = at % 4 * 8;
-        let word = &mut self.0[at / 4];
-        *word = *word & !(0xff << shift) | u32::from(value) << shift;
+        set_byte(&mut self.words, at, value);
         self
     }
 
     /// The words.
-    pub fn words(self) -> Vec<u32> {
-        self.0
+    pub fn words(&self) -> &[u32] {
+        &self.words[..self.len]
     }
+}
+
+fn set_byte(words: &mut [u32], at: usize, value: u8) {
+    let shift = at % 4 * 8;
+    let word = &mut words[at / 4];
+    *word = *word & !(0xff << shift) | u32::from(value) << shift;
 }
 
 /// Reads fields of a record.
@@ -91,36 +109,54 @@ pub const LAST_OVERFLOW: u32 = 8;
 
 /// The slots of a dep_gen record: one, and one more for each 582 dependencies above 64 (dfx spec §6.4).
 pub fn dep_gen(task: u64, deps: &[u64], kernel: i32, arguments: &[(u8, u64, u64)]) -> Vec<u32> {
-    let (inline, rest) = deps.split_at(deps.len().min(INLINE_DEPS));
-    let flags = if rest.is_empty() { 0 } else { HAS_OVERFLOW };
-    let tensors = arguments.len().min(32);
-    let mut base = Record::new(4672)
-        .u64(0, task)
-        .u32(8, flags)
-        .u16(12, tensors as u16)
-        .u16(14, inline.len() as u16)
-        .u32(560, kernel as u32)
-        .u32(564, u32::MAX)
-        .u32(568, u32::MAX)
-        .u32(572, 1);
-    for (n, dep) in inline.iter().enumerate() {
-        base = base.u64(16 + 8 * n, *dep);
-    }
-    for (n, (kind, address, bytes)) in arguments.iter().take(32).enumerate() {
-        base = base.u8(528 + n, *kind).u64(576 + 128 * n, *address).u64(576 + 128 * n + 8, *bytes);
-    }
-    let mut words = base.words();
-    let slots = rest.chunks(OVERFLOW_DEPS);
-    let last = slots.len();
-    for (n, deps) in slots.enumerate() {
-        let flags = if n + 1 == last { OVERFLOW | LAST_OVERFLOW } else { OVERFLOW };
-        let mut slot = Record::new(4672).u64(0, task).u32(8, flags).u16(12, deps.len() as u16);
-        for (n, dep) in deps.iter().enumerate() {
-            slot = slot.u64(16 + 8 * n, *dep);
-        }
-        words.extend(slot.words());
-    }
+    let mut words = Vec::new();
+    let slots = dep_gen_used(&mut words, task, deps, kernel, arguments);
+    words.resize(slots as usize * DEP_GEN_WORDS, 0);
     words
+}
+
+/// Words of one slot of dep_gen.
+const DEP_GEN_WORDS: usize = PoolKind::DepGen.record_bytes() as usize / 4;
+
+/// As [`dep_gen`], into `words` and without what nobody sets at the end of the last slot: that is most of
+/// it. How many slots there are.
+pub fn dep_gen_used(
+    words: &mut Vec<u32>,
+    task: u64,
+    deps: &[u64],
+    kernel: i32,
+    arguments: &[(u8, u64, u64)],
+) -> u32 {
+    let (inline, rest) = deps.split_at(deps.len().min(INLINE_DEPS));
+    let arguments = &arguments[..arguments.len().min(32)];
+    let flags = if rest.is_empty() { 0 } else { HAS_OVERFLOW };
+    let halves = |value: u64| [value as u32, (value >> 32) as u32];
+    let pair = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
+    words.clear();
+    words.extend(halves(task));
+    words.extend([flags, pair(arguments.len() as u16, inline.len() as u16)]);
+    words.extend(inline.iter().flat_map(|&dep| halves(dep)));
+    words.resize(140, 0);
+    for (n, (kind, ..)) in arguments.iter().enumerate() {
+        set_byte(words, 528 + n, *kind);
+    }
+    words.extend([kernel as u32, u32::MAX, u32::MAX, 1]);
+    for (n, &(_, address, bytes)) in arguments.iter().enumerate() {
+        words.resize(144 + 32 * n, 0);
+        words.extend(halves(address));
+        words.extend(halves(bytes));
+    }
+    let mut slots = 1;
+    let last = rest.len().div_ceil(OVERFLOW_DEPS);
+    for (n, deps) in rest.chunks(OVERFLOW_DEPS).enumerate() {
+        let flags = if n + 1 == last { OVERFLOW | LAST_OVERFLOW } else { OVERFLOW };
+        words.resize(slots * DEP_GEN_WORDS, 0);
+        words.extend(halves(task));
+        words.extend([flags, pair(deps.len() as u16, 0)]);
+        words.extend(deps.iter().flat_map(|&dep| halves(dep)));
+        slots += 1;
+    }
+    slots as u32
 }
 
 /// The argument records of both dumps.
@@ -185,15 +221,17 @@ impl Argument {
 }
 
 /// The logical, contiguous bytes of a strided view (dfx spec §4.1): the innermost dimension in one
-/// copy where its stride is 1, else element by element. Bytes beyond `memory` are 0.
-pub fn gather(argument: &Argument, element: usize, memory: &[u8], most: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// copy where its stride is 1, else element by element. Bytes beyond `memory` are 0. They are put at the
+/// end of `bytes`, at most `most` of them.
+pub fn gather(argument: &Argument, element: usize, memory: &[u8], most: usize, bytes: &mut Vec<u8>) {
+    let most = bytes.len().saturating_add(most);
     let count = argument.shape.iter().fold(1_u64, |count, extent| count.saturating_mul(u64::from(*extent)));
-    let mut index = vec![0_u64; argument.shape.len()];
     let (run, step) = match (argument.shape.last(), argument.strides.last()) {
-        (Some(&extent), Some(&1)) => (u64::from(extent), index.len().saturating_sub(1)),
-        _ => (1, index.len()),
+        (Some(&extent), Some(&1)) => (u64::from(extent), argument.shape.len() - 1),
+        _ => (1, argument.shape.len()),
     };
+    // Of the dimensions that are not copied whole.
+    let mut index = vec![0_u64; step];
     let mut done = 0;
     while done < count && bytes.len() < most {
         let offset = index
@@ -201,7 +239,7 @@ pub fn gather(argument: &Argument, element: usize, memory: &[u8], most: usize) -
             .zip(&argument.strides)
             .fold(argument.start, |at, (i, stride)| at.saturating_add(i * u64::from(*stride)));
         let start = usize::try_from(offset).unwrap_or(usize::MAX).saturating_mul(element);
-        let wanted = (run as usize * element).min(most - bytes.len());
+        let wanted = (run as usize).saturating_mul(element).min(most - bytes.len());
         let there = memory.get(start.min(memory.len())..).unwrap_or(&[]);
         let have = there.len().min(wanted);
         bytes.extend_from_slice(&there[..have]);
@@ -216,7 +254,6 @@ pub fn gather(argument: &Argument, element: usize, memory: &[u8], most: usize) -
             index[at] = 0;
         }
     }
-    bytes
 }
 
 /// Bytes of an element by dtype (dfx spec §4.5).
@@ -311,6 +348,12 @@ mod tests {
             start,
             ..Argument::default()
         };
+        let gather = |argument: &Argument, element, memory: &[u8], most| {
+            let mut bytes = vec![9];
+            super::gather(argument, element, memory, most, &mut bytes);
+            assert_eq!(bytes.remove(0), 9, "what was there stays");
+            bytes
+        };
         let row = view(&[2, 3], &[6, 1], 1);
         assert!(!row.is_contiguous());
         assert_eq!(gather(&row, 1, &memory, 99), [1, 2, 3, 7, 8, 9]);
@@ -338,8 +381,8 @@ mod tests {
     fn fields_are_where_the_device_has_them() {
         let argument =
             Argument { task: 1 << 40 | 5, role: 1, stage: 1, index: 3, dtype: 2, ..Default::default() };
-        let words = argument.record().u64(24, 77).u64(32, 12).words();
-        let view = View(&words);
+        let record = argument.record().u64(24, 77).u64(32, 12);
+        let view = View(record.words());
         assert_eq!((view.u64(0), view.u8(8), view.u8(9), view.u32(12)), (1 << 40 | 5, 1, 1, 3));
         assert_eq!((view.u8(16), view.u64(24), view.u64(32), view.u8(18)), (2, 77, 12, 1));
     }

@@ -27,7 +27,7 @@ impl Touched {
     /// Takes what was noted since the last call into `into`.
     pub fn take(&self, into: &mut Vec<(bool, Word)>) {
         into.clear();
-        into.append(&mut self.0.borrow_mut());
+        std::mem::swap(into, &mut self.0.borrow_mut());
     }
 }
 
@@ -40,6 +40,7 @@ pub struct Tap<'a> {
 }
 
 impl Tap<'_> {
+    #[inline]
     fn note(&self, word: Word, order: Ordering) {
         if order != Ordering::Relaxed {
             self.touched.0.borrow_mut().push((self.device, word));
@@ -256,14 +257,32 @@ impl Rig {
     }
 
     /// One step of one thread.
-    pub fn step<'a, S>(
+    pub fn step<S>(
+        &mut self,
+        actor: HostActor,
+        sink: &mut S,
+        now: Ticks,
+        touched: &Touched,
+        seen: &mut impl Observer,
+    ) -> Outcome<()>
+    where
+        S: for<'t> Sink<Tap<'t>>,
+    {
+        self.steps(actor, sink, now, touched, seen, |_, _| false).0
+    }
+
+    /// Steps of one thread for as long as each was only a look: `again(seen, steps)` says whether there
+    /// may be another one after so many. What was noted or is to be told, a long step that comes next, and
+    /// everything but [`Outcome::Progress`] end it. Also how many steps there were.
+    pub fn steps<'a, S, O: Observer>(
         &'a mut self,
         actor: HostActor,
         sink: &mut S,
         now: Ticks,
         touched: &'a Touched,
-        seen: &mut impl Observer,
-    ) -> Outcome<()>
+        seen: &mut O,
+        again: impl Fn(&O, u64) -> bool,
+    ) -> (Outcome<()>, u64)
     where
         S: for<'t> Sink<Tap<'t>>,
     {
@@ -276,20 +295,54 @@ impl Rig {
         let link = Link::new(&device, shadow.as_ref());
         let host = &Tap { memory: host, touched, device: false };
         let site = Site { layout, host: host_layout, link, mem: host, now };
+        let mut steps = 0;
+        let mut ends = |outcome: Outcome<()>, long: bool, seen: &O| {
+            steps += 1;
+            outcome != Outcome::Progress || long || !touched.is_empty() || !again(seen, steps)
+        };
         let outcome = match actor {
-            HostActor::Drain(shard) => self.drains[shard as usize].step(site, accounts, sink, seen),
-            HostActor::Replenish => self.replenish.step(site, seen),
-            HostActor::Collector(shard) => self.collectors[shard as usize].step(site, accounts, sink, seen),
+            HostActor::Drain(shard) => {
+                let drain = &mut self.drains[shard as usize];
+                loop {
+                    let outcome = drain.step(site, accounts, sink, seen);
+                    if ends(outcome, false, seen) {
+                        break outcome;
+                    }
+                }
+            }
+            HostActor::Replenish => loop {
+                let outcome = self.replenish.step(site, seen);
+                if ends(outcome, false, seen) {
+                    break outcome;
+                }
+            },
+            HostActor::Collector(shard) => {
+                let collector = &mut self.collectors[shard as usize];
+                loop {
+                    let outcome = collector.step(site, accounts, sink, seen);
+                    if ends(outcome, collector.is_about_to_collect(), seen) {
+                        break outcome;
+                    }
+                }
+            }
             HostActor::Writer => match &mut self.writer {
-                Some(writer) => writer.step(site, sink, seen),
-                None => Outcome::Ready(()),
+                Some(writer) => loop {
+                    let outcome = writer.step(site, sink, seen);
+                    if ends(outcome, writer.is_about_to_write(), seen) {
+                        break outcome;
+                    }
+                },
+                None => {
+                    steps = 1;
+                    Outcome::Ready(())
+                }
             },
         };
         if outcome == Outcome::Ready(()) {
             self.ended[place] = true;
             self.after_end(touched, seen);
         }
-        outcome
+        (outcome, steps)
     }
 
     /// What the thread that started the others does when it has joined some of them.

@@ -41,6 +41,33 @@ impl PagedMemory {
         &page[at % PAGE]
     }
 
+    /// Writes words of one page. One that is not there is made of them, or not at all if they are zeros:
+    /// most pages are written whole, and once.
+    #[inline]
+    fn write(&self, index: usize, at: usize, values: &[u32]) {
+        let page = &self.pages[index];
+        if let Some(page) = page.get() {
+            for (cell, &value) in page[at..].iter().zip(values) {
+                cell.set(value);
+            }
+        } else if values.iter().fold(0, |any, value| any | value) != 0 {
+            let _ = page.set(Self::page(at, values));
+        }
+    }
+
+    /// A page of zeros but for `values` from `at` on.
+    #[cold]
+    #[inline(never)]
+    fn page(at: usize, values: &[u32]) -> Page {
+        let zero = || Cell::new(0);
+        let mut words = Vec::with_capacity(PAGE);
+        words.resize_with(at, zero);
+        words.extend(values.iter().map(|&value| Cell::new(value)));
+        words.resize_with(PAGE, zero);
+        words.into_boxed_slice().try_into().unwrap_or_else(|_| Box::new([const { Cell::new(0) }; PAGE]))
+    }
+
+    #[inline]
     fn get(&self, word: Word) -> u32 {
         self.read(word.0 as usize)
     }
@@ -99,12 +126,10 @@ impl WideMemory for PagedMemory {
         let mut values = values;
         while !values.is_empty() {
             let n = values.len().min(PAGE - at % PAGE);
-            let page = self.pages[at / PAGE].get_or_init(|| Box::new([const { Cell::new(0) }; PAGE]));
-            for (cell, &value) in page[at % PAGE..].iter().zip(&values[..n]) {
-                cell.set(value);
-            }
+            let (now, rest) = values.split_at(n);
+            self.write(at / PAGE, at % PAGE, now);
             at += n;
-            values = &values[n..];
+            values = rest;
         }
     }
     fn read_range(&self, start: Word, values: &mut [u32]) {

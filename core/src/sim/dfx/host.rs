@@ -27,20 +27,16 @@ impl Kept {
         self.ends.len()
     }
 
-    /// Adds a record of `words` words; `fill` is given zeros.
-    fn push(&mut self, words: usize, fill: impl FnOnce(&mut [u32])) {
-        let start = self.words.len();
-        self.words.resize(start + words, 0);
-        fill(&mut self.words[start..]);
+    /// Adds a record.
+    fn push(&mut self, record: &[u32]) {
         // Whole groups of words first: that is one comparison for many.
         let used = |record: &[u32]| {
             let groups = record.rchunks(GROUP).take_while(|group| group.iter().fold(0, |a, b| a | b) == 0);
             let rest = &record[..record.len() - groups.map(<[u32]>::len).sum::<usize>()];
             rest.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1)
         };
-        let used = used(&self.words[start..]);
-        self.words.truncate(start + used);
-        self.ends.push(start + used);
+        self.words.extend_from_slice(&record[..used(record)]);
+        self.ends.push(self.words.len());
     }
 
     /// The words of each record from `first` on, as far as they are kept.
@@ -82,13 +78,21 @@ pub(super) struct Keeper {
     /// The payload file.
     pub(super) file: Vec<u8>,
     due: Vec<VecDeque<Vec<Due>>>,
-    /// Words of the payload that is being written.
+    /// Words of the payload that is being written, or of the record that is collected; at its longest.
     copied: Vec<u32>,
     arenas: Vec<Arena>,
     room: u64,
     copy_fails: u64,
     write_fails: u64,
     rng: Rng,
+}
+
+/// The first `words` words, made longer where they are too few.
+fn at_least(all: &mut Vec<u32>, words: usize) -> &mut [u32] {
+    if all.len() < words {
+        all.resize(words, 0);
+    }
+    &mut all[..words]
 }
 
 impl Keeper {
@@ -121,12 +125,14 @@ impl<M: WideMemory> Sink<M> for Keeper {
         let before = kept.len();
         let n = u64::from(taken.records).min(self.room.saturating_sub(before as u64)) as u32;
         for record in 0..n {
-            kept.push(pool.record_words as usize, |words| {
-                if taken.buffer != Taken::NO_BUFFER {
-                    let first = pool.buffer(taken.buffer).plus(pool.first);
-                    link.read(first.plus(record * pool.record_words), words);
-                }
-            });
+            if taken.buffer == Taken::NO_BUFFER {
+                kept.push(&[]);
+                continue;
+            }
+            let first = pool.buffer(taken.buffer).plus(pool.first);
+            let copied = at_least(&mut self.copied, pool.record_words as usize);
+            link.read(first.plus(record * pool.record_words), copied);
+            kept.push(copied);
         }
         if pool.kind == PoolKind::TensorDump {
             let mut due = Vec::new();
@@ -152,12 +158,12 @@ impl<M: WideMemory> Sink<M> for Keeper {
             }
             let physical = offset % arena.size;
             let (first, last) = (physical / 4, (physical + bytes).div_ceil(4));
-            self.copied.resize((last - first) as usize, 0);
-            link.device().read_range(arena.base.plus(first as u32), &mut self.copied);
+            let copied = at_least(&mut self.copied, (last - first) as usize);
+            link.device().read_range(arena.base.plus(first as u32), copied);
             let skip = (physical % 4) as usize;
             let start = self.file.len() as u64;
-            for chunk in self.copied.chunks(CHUNK) {
-                let mut raw = [[0; 4]; CHUNK];
+            let mut raw = [[0; 4]; CHUNK];
+            for chunk in copied.chunks(CHUNK) {
                 raw.iter_mut().zip(chunk).for_each(|(raw, word)| *raw = word.to_le_bytes());
                 self.file.extend_from_slice(raw[..chunk.len()].as_flattened());
             }

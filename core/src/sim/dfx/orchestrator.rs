@@ -2,7 +2,7 @@
 
 use super::device::Todo;
 use super::world::World;
-use crate::dfx::record::{Record, dep_gen};
+use crate::dfx::record::{Record, dep_gen_used};
 use crate::dfx::{PoolKind, Write};
 use crate::machine::Ticks;
 use crate::program::Access;
@@ -11,21 +11,21 @@ impl World<'_> {
     /// The records of submitting `node` at `now`, and the submission itself.
     pub(super) fn submit(&mut self, node: u32, now: Ticks) {
         let last = self.lanes.len() - 1;
-        let plan = &self.plans[0];
+        let plans = self.plans;
+        let plan = &plans[0];
         let thunk = &plan.sequence.thunks[node as usize];
         let (task, depth) = (self.task(node), 1);
         let nested = !thunk.nested.is_empty();
-        let mut todo = Vec::new();
         if node == 0 {
-            todo.extend(self.scope(0, 0, false));
+            self.scope(0, 0, false);
         }
         if nested {
-            todo.extend(self.scope(depth, node, false));
+            self.scope(depth, node, false);
         }
         if self.scenario.swimlane_level >= 4 {
             let (start, end) = (self.cycles(now), self.cycles(now + SUBMIT));
             let record = Record::new(32).u64(0, start).u64(8, end).u64(16, task).u32(24, node);
-            todo.extend(self.record(PoolKind::OrchPhase, 0, Write::Record, record.words()));
+            self.record(last, PoolKind::OrchPhase, 0, Write::Record, record.words());
         }
         let deps: Vec<u64> = plan.graph.incoming(node).iter().map(|edge| self.task(edge.node)).collect();
         let arguments: Vec<_> = thunk
@@ -36,21 +36,21 @@ impl World<'_> {
                 (kind, u64::from(used.slice.allocation) << 40 | used.slice.offset, used.slice.size)
             })
             .collect();
-        let words = dep_gen(task, &deps, thunk.kind as i32, &arguments);
-        let slots = (words.len() / (PoolKind::DepGen.record_bytes() / 4) as usize) as u32;
-        todo.extend(self.record(PoolKind::DepGen, 0, Write::Chain { slots }, words));
-        todo.push(Todo::Submitted { node });
+        let mut words = std::mem::take(&mut self.chain);
+        let slots = dep_gen_used(&mut words, task, &deps, thunk.kind as i32, &arguments);
+        self.record(last, PoolKind::DepGen, 0, Write::Chain { slots }, &words);
+        self.chain = words;
+        self.lanes[last].todo.push_back(Todo::Submitted { node });
         if nested {
-            todo.extend(self.scope(depth, node, true));
+            self.scope(depth, node, true);
         }
         if node + 1 == plan.graph.len() {
-            todo.extend(self.scope(0, 0, true));
+            self.scope(0, 0, true);
         }
-        self.lanes[last].todo.extend(todo);
     }
 
     /// A scope's begin or end: the iteration (depth 0), or the nested sequences of a thunk.
-    fn scope(&mut self, depth: u32, node: u32, end: bool) -> Option<Todo> {
+    fn scope(&mut self, depth: u32, node: u32, end: bool) {
         let faults = self.scenario.rules.faults;
         let depth = if end { self.scopes.end() } else { self.scopes.begin(faults) }.unwrap_or(depth);
         let site = if depth == 0 { "iteration" } else { "sequence" };
@@ -74,7 +74,8 @@ impl World<'_> {
         for (at, byte) in site.bytes().enumerate() {
             record = record.u8(at, byte);
         }
-        self.record(PoolKind::ScopeStats, 0, Write::Record, record.words())
+        let last = self.lanes.len() - 1;
+        self.record(last, PoolKind::ScopeStats, 0, Write::Record, record.words());
     }
 
     fn live_counters(&self) -> u32 {

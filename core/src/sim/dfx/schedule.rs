@@ -9,8 +9,10 @@ const NEVER: Ticks = Ticks::MAX;
 /// cost a few steps.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// Node `n` holds the least of its children `2n` and `2n + 1`; the leaves begin at `leaves`.
-    tree: Vec<Ticks>,
+    /// Pair `n` holds the children of node `n`, which are `2n` and `2n + 1`; an inner node is the least of
+    /// its children, and the leaves begin at `leaves`. By pairs, since both are wanted together: that is
+    /// one look at the bounds for two numbers.
+    pairs: Vec<[Ticks; 2]>,
     leaves: usize,
     actors: usize,
 }
@@ -19,47 +21,48 @@ impl Schedule {
     /// So many actors, none of which goes on.
     pub(super) fn new(actors: usize) -> Self {
         let leaves = actors.next_power_of_two().max(2);
-        Self { tree: vec![NEVER; 2 * leaves], leaves, actors }
+        Self { pairs: vec![[NEVER; 2]; leaves], leaves, actors }
     }
 
     /// When an actor goes on.
+    #[inline]
     pub(super) fn get(&self, actor: usize) -> Option<Ticks> {
-        Some(self.tree[self.leaves + actor]).filter(|at| *at != NEVER)
+        let leaf = self.leaves + actor;
+        Some(self.pairs[leaf / 2][leaf % 2]).filter(|at| *at != NEVER)
     }
 
-    /// Says when an actor goes on.
+    /// Says when an actor goes on. Always up to the root: whoever has just gone on was the least of all
+    /// the way, and a loop that always takes as long is foreseen by the processor.
     #[inline]
     pub(super) fn set(&mut self, actor: usize, at: Option<Ticks>) {
         let mut node = self.leaves + actor;
-        self.tree[node] = at.unwrap_or(NEVER);
+        let mut least = at.unwrap_or(NEVER);
         while node > 1 {
-            let least = self.tree[node].min(self.tree[node ^ 1]);
+            let pair = &mut self.pairs[node / 2];
+            pair[node % 2] = least;
+            least = pair[0].min(pair[1]);
             node /= 2;
-            if self.tree[node] == least {
-                return;
-            }
-            self.tree[node] = least;
         }
     }
 
     /// The first to go on; of those with the same time the one with the lowest number.
     #[inline]
     pub(super) fn first(&self) -> Option<(Ticks, usize)> {
-        let at = self.tree[1];
+        let [left, right] = self.pairs[1];
+        let at = left.min(right);
         if at == NEVER {
             return None;
         }
         let mut node = 1;
         while node < self.leaves {
-            node *= 2;
-            node += usize::from(self.tree[node] != at);
+            node = 2 * node + usize::from(self.pairs[node][0] != at);
         }
         Some((at, node - self.leaves))
     }
 
     /// All that go on until `latest`, in their order.
     pub(super) fn until(&self, latest: Ticks) -> impl Iterator<Item = (Ticks, usize)> + Clone + '_ {
-        let actors = &self.tree[self.leaves..][..self.actors];
+        let actors = &self.pairs[self.leaves / 2..].as_flattened()[..self.actors];
         let soon = move |(actor, &at): (usize, &Ticks)| (at <= latest && at != NEVER).then_some((at, actor));
         actors.iter().enumerate().filter_map(soon)
     }

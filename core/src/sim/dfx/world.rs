@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::device::{Core, Lane, Phase, Running, Todo};
+use super::device::{Core, Lane, Phase, Running, Stock, Todo};
 use super::host::Keeper;
 use super::log::{DfxLog, Entry, Kind};
 use super::orchestrator::SUBMIT;
@@ -98,28 +98,27 @@ struct Thread {
 
 /// Which word is news for which threads of one region.
 struct Watchers {
-    /// (of the device, which word), thread; sorted.
-    all: Vec<((bool, Word), u32)>,
-    /// By memory, by word: where its watchers begin in `all`, if it has any.
-    first: [Vec<u32>; 2],
+    /// Threads, by the word that they watch.
+    all: Vec<u32>,
+    /// By memory, by word: where its watchers begin in `all`, and how many they are.
+    spans: [Vec<(u32, u32)>; 2],
 }
 
 impl Watchers {
     fn new(mut all: Vec<((bool, Word), u32)>) -> Self {
         all.sort_unstable();
-        let mut first = [Vec::new(), Vec::new()];
+        let mut spans: [Vec<(u32, u32)>; 2] = [Vec::new(), Vec::new()];
         for (place, ((device, word), _)) in all.iter().enumerate().rev() {
-            let (first, word): (&mut Vec<u32>, usize) = (&mut first[usize::from(*device)], word.0 as usize);
-            first.resize(first.len().max(word + 1), u32::MAX);
-            first[word] = place as u32;
+            let (spans, word) = (&mut spans[usize::from(*device)], word.0 as usize);
+            spans.resize(spans.len().max(word + 1), (0, 0));
+            spans[word] = (place as u32, spans[word].1 + 1);
         }
-        Self { all, first }
+        Self { all: all.into_iter().map(|(_, thread)| thread).collect(), spans }
     }
 
-    fn of(&self, device: bool, word: Word) -> impl Iterator<Item = &((bool, Word), u32)> {
-        let first = self.first[usize::from(device)].get(word.0 as usize).copied().unwrap_or(u32::MAX);
-        let here = self.all.get(first as usize..).unwrap_or_default();
-        here.iter().take_while(move |(watched, _)| *watched == (device, word))
+    fn of(&self, device: bool, word: Word) -> &[u32] {
+        let (first, n) = self.spans[usize::from(device)].get(word.0 as usize).copied().unwrap_or((0, 0));
+        &self.all[first as usize..][..n as usize]
     }
 }
 
@@ -150,6 +149,11 @@ pub(super) struct World<'p> {
     touched: Touched,
     words: Vec<(bool, Word)>,
     events: Vec<Event>,
+    happenings: Happenings,
+    /// Room for the words of a dep_gen record.
+    pub(super) chain: Vec<u32>,
+    /// The slots of such a record at their full length, while it is written; zeros at all other times.
+    slots: Vec<u32>,
     log: DfxLog,
     rng: Rng,
     now: Ticks,
@@ -175,6 +179,7 @@ const START: Ticks = 60;
 /// A lane's look at its cores.
 const LOOK: Ticks = 40;
 
+#[derive(Default)]
 struct Happenings(Vec<Happening>);
 
 impl executor::Observer for Happenings {
@@ -256,6 +261,7 @@ impl<'p> World<'p> {
                 })
                 .collect(),
             todo: VecDeque::new(),
+            stock: Stock::default(),
             begun: false,
             waits: None,
             worker: Worker::default(),
@@ -316,6 +322,9 @@ impl<'p> World<'p> {
             touched: Touched::default(),
             words: Vec::new(),
             events: Vec::new(),
+            happenings: Happenings::default(),
+            chain: Vec::new(),
+            slots: Vec::new(),
             log: DfxLog { header, events: Vec::new() },
             rng: Rng::new(scenario.seed ^ 0x0070_71de),
             now: 0,
@@ -455,10 +464,11 @@ impl<'p> World<'p> {
         u64::from(self.iteration * self.plans[0].graph.len() + node)
     }
 
-    /// A record for the pool of that kind and owner; None if its region is off.
-    pub(super) fn record(&self, kind: PoolKind, owner: usize, write: Write, words: Vec<u32>) -> Option<Todo> {
-        let (rig, writer) = self.place(kind, owner)?;
-        Some(Todo::Record { rig, writer, write, words, payload: Vec::new() })
+    /// Puts a record for the pool of that kind and owner on a lane's list, unless its region is off.
+    pub(super) fn record(&mut self, lane: usize, kind: PoolKind, owner: usize, write: Write, words: &[u32]) {
+        if let Some(place) = self.place(kind, owner) {
+            self.lanes[lane].put(place, write, words, |_| {});
+        }
     }
 
     /// The region of a pool, and its number among its lane's.
@@ -577,7 +587,7 @@ impl<'p> World<'p> {
         let (cores, lanes) = (self.cores.len(), self.lanes.len());
         let watchers = &self.watchers[rig];
         for &(device, word) in &self.words {
-            for &(_, index) in watchers.of(device, word) {
+            for &index in watchers.of(device, word) {
                 let thread = &mut self.threads[index as usize];
                 thread.news = true;
                 let place = cores + lanes + index as usize;
@@ -626,15 +636,8 @@ impl<'p> World<'p> {
         // A look that finds nothing is no turn of its own: it takes its time, and the next follows.
         // In adversarial order everybody may come in between.
         let most = if self.scenario.order == Order::Adversarial { 1 } else { MOST_LOOKS };
-        let mut steps = 0;
-        let outcome = loop {
-            let outcome = rigs[rig].step(actor, &mut keepers[rig], *now, touched, seen);
-            steps += 1;
-            let looked = outcome == Step::Progress && seen.is_empty() && touched.is_empty();
-            if !looked || steps == most || rigs[rig].is_about_to_work(actor) {
-                break outcome;
-            }
-        };
+        let again = |seen: &Vec<Event>, steps| seen.is_empty() && steps < most;
+        let (outcome, steps) = rigs[rig].steps(actor, &mut keepers[rig], *now, touched, seen, again);
         self.host_steps += steps;
         // A thread that waits has looked until now.
         cost += host.step * if matches!(outcome, Step::Wait { .. }) { steps - 1 } else { steps };
@@ -702,7 +705,7 @@ impl<'p> World<'p> {
                         .u32(24, self.cores[index].reg)
                         .u32(28, wait as u32);
                     // Its record first, then FIN (contracts §5).
-                    self.rigs[rig].device.write_range(slot, &record.words());
+                    self.rigs[rig].device.write_range(slot, record.words());
                 }
                 let lane = self.cores[index].lane;
                 if let Some(task) = &mut self.cores[index].task {
@@ -728,12 +731,12 @@ impl<'p> World<'p> {
         match self.lanes[index].todo.front() {
             Some(Todo::Record { .. }) => self.record_turn(index),
             Some(&Todo::Dispatch { core, node }) => {
-                self.lanes[index].todo.pop_front();
+                self.lanes[index].take_off();
                 self.dispatch(index, core, node);
                 self.lane_at(index, Some(self.now + LANE_STEP));
             }
             Some(&Todo::Submitted { node }) => {
-                self.lanes[index].todo.pop_front();
+                self.lanes[index].take_off();
                 self.submitted = node + 1;
                 (0..self.lanes.len() - 1).for_each(|lane| self.wake(lane));
                 self.lane_at(index, Some(self.now + SUBMIT));
@@ -756,8 +759,8 @@ impl<'p> World<'p> {
 
     fn record_turn(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
-        let Some(Todo::Record { rig, writer, write, words, payload }) = lane.todo.front_mut() else { return };
-        let (rig, writer, write) = (*rig, *writer, *write);
+        let Some(&Todo::Record { rig, writer, write, words, payload }) = lane.todo.front() else { return };
+        let (words, payload) = lane.stock.next(words, payload);
         let recorder = &mut lane.recorders[rig];
         if !lane.begun {
             lane.begun = true;
@@ -767,7 +770,19 @@ impl<'p> World<'p> {
             }
         }
         let tap = self.rigs[rig].tap(&self.touched);
-        let outcome = recorder.advance(&tap, words, self.now, Grain::Fine, &mut self.events);
+        let mut length = words.len();
+        let outcome = if let Write::Chain { slots } = write {
+            // The list has it without the zeros at its end.
+            length = slots as usize * (PoolKind::DepGen.record_bytes() / 4) as usize;
+            self.slots.resize(self.slots.len().max(length), 0);
+            self.slots[..words.len()].copy_from_slice(words);
+            let whole = &self.slots[..length];
+            let outcome = recorder.advance(&tap, whole, self.now, Grain::Fine, &mut self.events);
+            self.slots[..words.len()].fill(0);
+            outcome
+        } else {
+            recorder.advance(&tap, words, self.now, Grain::Fine, &mut self.events)
+        };
         let mut cost = LANE_STEP;
         let mut more = None;
         let at;
@@ -787,7 +802,7 @@ impl<'p> World<'p> {
                 }
             }
             Step::Ready(written) => {
-                cost += words.len() as u64 / 2;
+                cost += length as u64 / 2;
                 if let Written::Reserved { offset, bytes, truncated } = written {
                     if let Some((word, skip)) = recorder.engine.payload_at(offset) {
                         write_bytes(&tap, word, skip as usize, &payload[..bytes as usize]);
@@ -804,19 +819,13 @@ impl<'p> World<'p> {
                     let reserved = written == Written::Recorded;
                     lane.slot = if reserved { recorder.engine.core_slot(writer) } else { None };
                 }
-                let kind = self.rigs[rig].layout.pools
-                    [recorder.engine.pools().nth(writer).unwrap_or(0) as usize]
-                    .kind;
-                if kind.eager() && write == Write::Record && recorder.engine.is_full(writer) {
-                    more = Some(Todo::Record {
-                        rig,
-                        writer,
-                        write: Write::Switch,
-                        words: Vec::new(),
-                        payload: Vec::new(),
-                    });
+                if write == Write::Record && recorder.engine.is_full(writer) {
+                    let (pool, _) = recorder.engine.current_count(writer);
+                    let eager = self.rigs[rig].layout.pools[pool as usize].kind.eager();
+                    let write = Write::Switch;
+                    more = eager.then_some(Todo::Record { rig, writer, write, words: 0, payload: 0 });
                 }
-                lane.todo.pop_front();
+                lane.take_off();
                 lane.begun = false;
                 at = Some(self.now + cost);
             }
@@ -848,7 +857,7 @@ impl<'p> World<'p> {
         self.emit_dfx(actor, Event::Dispatched { core: core as u32, node });
         self.emit(actor, EventKind::Started { node });
         let mut worker = std::mem::take(&mut self.lanes[index].worker);
-        let mut happenings = Happenings(Vec::new());
+        let mut happenings = std::mem::take(&mut self.happenings);
         let continuation = worker.suspend(&self.view(), node, &mut happenings);
         self.lanes[index].worker = worker;
         self.emit(actor, EventKind::Pending { node });
@@ -870,9 +879,16 @@ impl<'p> World<'p> {
         });
     }
 
-    fn emit_happenings(&mut self, actor: Actor, happenings: Happenings) {
-        for happening in happenings.0 {
-            let Some(kind) = EventKind::of(happening) else { continue };
+    /// Also puts back the room that was taken for them.
+    fn emit_happenings(&mut self, actor: Actor, mut happenings: Happenings) {
+        for happening in happenings.0.drain(..) {
+            self.emit_happening(actor, happening);
+        }
+        self.happenings = happenings;
+    }
+
+    fn emit_happening(&mut self, actor: Actor, happening: Happening) {
+        if let Some(kind) = EventKind::of(happening) {
             self.emit(actor, kind);
         }
     }
@@ -904,6 +920,11 @@ impl<'p> World<'p> {
         self.emit(Actor(0), EventKind::IterationEnd { iteration });
         self.makespan = self.now;
         if iteration + 1 < self.scenario.iterations {
+            if iteration == 0 {
+                // Each of them logs as much as the first: no copies of a log that outgrows its place.
+                let more = self.log.events.len().saturating_mul(self.scenario.iterations as usize - 1);
+                self.log.events.reserve_exact(more.min(self.scenario.max_events));
+            }
             self.iteration += 1;
             self.start_iteration();
             return;
@@ -915,8 +936,8 @@ impl<'p> World<'p> {
                     rig,
                     writer,
                     write: Write::Flush,
-                    words: Vec::new(),
-                    payload: Vec::new(),
+                    words: 0,
+                    payload: 0,
                 }));
             }
             lane.flushing = true;
@@ -931,16 +952,15 @@ impl<'p> World<'p> {
         self.lanes[index].loops += 1;
         // Core `c` belongs to lane `c` modulo the scheduling lanes.
         let mine = (index..self.cores.len()).step_by((self.lanes.len() - 1).max(1));
-        let mut todo = Vec::new();
         let mut completed = 0;
         for core in mine.clone() {
             let finished = self.cores[core].task.take_if(|task| task.phase == Phase::Finished);
             if let Some(task) = finished {
-                todo.extend(self.complete(index, core, task));
+                self.complete(index, core, task);
                 completed += 1;
             }
         }
-        todo.extend(self.phase(index, 0, completed, start, depth, (0, 0)));
+        self.phase(index, 0, completed, start, depth, (0, 0));
         if self.lanes[index].worker.ready.is_empty() && self.lanes[index].held.is_empty() {
             self.take_posted(index);
         }
@@ -954,15 +974,14 @@ impl<'p> World<'p> {
                 break;
             };
             dispatched += 1;
-            todo.extend(self.arguments(index, node, false));
-            todo.extend(self.record(PoolKind::AicoreTask, core, Write::ForCore, vec![0; 8]));
-            todo.push(Todo::Dispatch { core, node });
+            self.arguments(index, node, false);
+            self.record(index, PoolKind::AicoreTask, core, Write::ForCore, &[0; 8]);
+            self.lanes[index].todo.push_back(Todo::Dispatch { core, node });
         }
-        todo.extend(self.phase(index, 1, dispatched, start, depth, (dispatched, missed)));
-        let busy = !todo.is_empty();
+        self.phase(index, 1, dispatched, start, depth, (dispatched, missed));
+        let busy = !self.lanes[index].todo.is_empty();
         let running = mine.clone().any(|core| self.cores[core].task.is_some());
         let lane = &mut self.lanes[index];
-        lane.todo.extend(todo);
         let nothing = !busy && !running && lane.worker.ready.is_empty() && lane.held.is_empty();
         if nothing && std::mem::take(&mut lane.joined) {
             self.session.leave();
@@ -984,12 +1003,12 @@ impl<'p> World<'p> {
         }
         loop {
             let mut worker = std::mem::take(&mut self.lanes[index].worker);
-            let (mut posted, mut happenings) = (Posted(Vec::new()), Happenings(Vec::new()));
+            let (mut posted, mut happenings) = (Posted(Vec::new()), std::mem::take(&mut self.happenings));
             let begin = worker.begin(&self.view(), |_| false, &mut posted, &mut happenings);
             self.lanes[index].worker = worker;
             let mut tasks = posted.0.into_iter();
             let actor = Actor(index as u16);
-            for happening in happenings.0 {
+            for happening in happenings.0.drain(..) {
                 if let Happening::Split { kept, .. } = happening {
                     if let Some(task) = tasks.next() {
                         let nodes = task.ready.in_pop_order().into_boxed_slice();
@@ -1000,9 +1019,10 @@ impl<'p> World<'p> {
                         (0..self.lanes.len() - 1).for_each(|lane| self.wake(lane));
                     }
                 } else {
-                    self.emit_happenings(actor, Happenings(vec![happening]));
+                    self.emit_happening(actor, happening);
                 }
             }
+            self.happenings = happenings;
             match begin {
                 Begin::Execute(node) | Begin::Skip(node) if node < submitted => return Some(node),
                 Begin::Execute(node) | Begin::Skip(node) => self.lanes[index].held.push(node),
@@ -1033,7 +1053,7 @@ impl<'p> World<'p> {
     }
 
     /// A lane has seen FIN: the executor goes on, and the records of the task are due.
-    fn complete(&mut self, index: usize, core: usize, task: Running) -> Vec<Todo> {
+    fn complete(&mut self, index: usize, core: usize, task: Running) {
         let (actor, node, now) = (Actor(index as u16), task.node, self.now);
         self.emit_dfx(actor, Event::Fin { core: core as u32, node });
         self.emit(Actor::EVENTS, EventKind::Available { node });
@@ -1042,17 +1062,16 @@ impl<'p> World<'p> {
         self.pending = self.pending.saturating_sub(1);
         if let Some(continuation) = task.continuation {
             let mut worker = std::mem::take(&mut self.lanes[index].worker);
-            let mut happenings = Happenings(Vec::new());
+            let mut happenings = std::mem::take(&mut self.happenings);
             worker.resume(&self.view(), continuation, Ok(()), &mut happenings);
             self.lanes[index].worker = worker;
             self.emit_happenings(actor, happenings);
         }
-        let mut todo = Vec::new();
         let reg = self.cores[core].reg;
         if self.scenario.swimlane_level >= 2 {
             let record =
                 Record::new(32).u64(0, self.cycles(task.dispatched)).u64(8, self.cycles(now)).u32(16, reg);
-            todo.extend(self.record(PoolKind::AicpuTask, core, Write::Record, record.words()));
+            self.record(index, PoolKind::AicpuTask, core, Write::Record, record.words());
         }
         if self.has(Subsystem::Pmu) {
             let thunk = &self.plans[0].sequence.thunks[node as usize];
@@ -1072,24 +1091,15 @@ impl<'p> World<'p> {
                 .u32(24, bytes(Access::Read).min(u64::from(u32::MAX)) as u32)
                 .u32(28, bytes(Access::Write).min(u64::from(u32::MAX)) as u32)
                 .u32(32, cycles as u32);
-            todo.extend(self.record(PoolKind::Pmu, core, Write::Record, record.words()));
+            self.record(index, PoolKind::Pmu, core, Write::Record, record.words());
         }
-        todo.extend(self.arguments(index, node, true));
-        todo
+        self.arguments(index, node, true);
     }
 
     /// A record of a phase of the lane's loop, unless nothing was done in it.
-    fn phase(
-        &self,
-        index: usize,
-        kind: u32,
-        tasks: u32,
-        start: Ticks,
-        depth: u16,
-        pops: (u32, u32),
-    ) -> Option<Todo> {
+    fn phase(&mut self, index: usize, kind: u32, tasks: u32, start: Ticks, depth: u16, pops: (u32, u32)) {
         if tasks == 0 || self.scenario.swimlane_level < 3 {
-            return None;
+            return;
         }
         let lane = &self.lanes[index];
         let record = Record::new(64)
@@ -1102,58 +1112,50 @@ impl<'p> World<'p> {
             .u32(32, pops.1)
             .u16(36, depth)
             .u16(42, lane.worker.ready.len() as u16);
-        self.record(PoolKind::SchedPhase, index, Write::Record, record.words())
+        self.record(index, PoolKind::SchedPhase, index, Write::Record, record.words());
     }
 
     /// Records of a thunk's arguments at a stage: inputs before, outputs after (dfx spec §4.5).
-    fn arguments(&self, index: usize, node: u32, after: bool) -> Vec<Todo> {
-        let mut todo = Vec::new();
+    fn arguments(&mut self, index: usize, node: u32, after: bool) {
         let (args, tensors) = (self.has(Subsystem::ArgsDump), self.has(Subsystem::TensorDump));
         let dumped = tensors && self.payloads.selects(node);
         if !args && !dumped {
-            return todo;
+            return;
         }
-        let thunk = &self.plans[0].sequence.thunks[node as usize];
+        let (plans, payloads) = (self.plans, self.payloads);
+        let thunk = &plans[0].sequence.thunks[node as usize];
+        let mut argument = Argument {
+            task: self.task(node),
+            stage: u8::from(after),
+            dtype: 5,
+            shape: vec![0],
+            strides: vec![1],
+            function: thunk.kind as u16,
+            ..Argument::default()
+        };
         for (place, used) in thunk.uses.iter().enumerate() {
             let writes = used.access == Access::Write;
             if writes != after {
                 continue;
             }
             let size = used.slice.size.min(u64::from(u32::MAX));
-            let mut argument = Argument {
-                task: self.task(node),
-                role: u8::from(writes),
-                stage: u8::from(after),
-                index: place as u32,
-                dtype: 5,
-                shape: vec![size as u32],
-                strides: vec![1],
-                start: used.slice.offset,
-                function: thunk.kind as u16,
-                ..Argument::default()
-            };
+            (argument.role, argument.index) = (u8::from(writes), place as u32);
+            (argument.shape[0], argument.start) = (size as u32, used.slice.offset);
+            let record = argument.record();
             if args {
-                let words = argument.record().words();
-                todo.extend(self.record(PoolKind::ArgsDump, index, Write::Record, words));
+                self.record(index, PoolKind::ArgsDump, index, Write::Record, record.words());
             }
-            if dumped {
+            if let Some(pool) = self.place(PoolKind::TensorDump, index).filter(|_| dumped) {
                 let kept = size.min(self.scenario.dump.most);
-                let memory = self.payloads.bytes(thunk, place, after, kept as usize);
-                let record = argument.record().u8(17, u8::from(kept < size));
+                let memory = payloads.bytes(thunk, place, after, kept as usize);
+                let record = record.u8(17, u8::from(kept < size));
                 // What `bytes` gives begins at the argument's first element.
                 argument.start = 0;
-                let payload = gather(&argument, 1, &memory, kept as usize);
                 let write = Write::Payload { bytes: kept };
-                todo.extend(self.place(PoolKind::TensorDump, index).map(|(rig, writer)| Todo::Record {
-                    rig,
-                    writer,
-                    write,
-                    words: record.words(),
-                    payload,
-                }));
+                let gathered = |bytes: &mut Vec<u8>| gather(&argument, 1, &memory, kept as usize, bytes);
+                self.lanes[index].put(pool, write, record.words(), gathered);
             }
         }
-        todo
     }
 }
 
@@ -1178,8 +1180,8 @@ fn write_bytes(mem: &impl WideMemory, mut start: Word, skip: usize, mut bytes: &
         (start, bytes) = (start.plus(1), rest);
     }
     let (whole, tail) = bytes.as_chunks::<4>();
+    let mut words = [0; 64];
     for chunk in whole.chunks(64) {
-        let mut words = [0; 64];
         words.iter_mut().zip(chunk).for_each(|(word, raw)| *word = u32::from_le_bytes(*raw));
         mem.write_range(start, &words[..chunk.len()]);
         start = start.plus(chunk.len() as u32);
