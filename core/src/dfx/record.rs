@@ -350,7 +350,7 @@ mod tests {
         };
         let gather = |argument: &Argument, element, memory: &[u8], most| {
             let mut bytes = vec![9];
-            super::gather(argument, element, memory, most, &mut bytes);
+            gather(argument, element, memory, most, &mut bytes);
             assert_eq!(bytes.remove(0), 9, "what was there stays");
             bytes
         };
